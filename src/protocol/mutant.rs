@@ -1,0 +1,98 @@
+//! Rules of the protocol that a test can switch off, to show that the simulation would notice.
+//!
+//! Outside the feature `simulation` every rule always holds and asking costs nothing.
+
+/// One broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mutant {
+    /// A release does not look at the owner.
+    ReleaseWithoutOwner,
+    /// A takeover does not look at the version.
+    TakeoverWithoutVersion,
+    /// A renewal does not look at the version.
+    RenewalWithoutVersion,
+    /// Every attempt of an acquisition has the same owner id.
+    OneOwnerForAllAttempts,
+    /// An acquisition may replace unknown attempts of others in its keeper.
+    UnknownAttemptsPerKeeper,
+    /// Validity runs from the answer, not from before the request was sent.
+    ValidityFromAnswer,
+    /// Validity runs to the lease's end, not to 90 % of it.
+    WholeLease,
+    /// A holder takes the smaller of elapsed monotonic and wall time.
+    HolderBySmallerClock,
+    /// A contender takes the larger of elapsed monotonic and wall time.
+    ContenderByLargerClock,
+    /// An observation counts from when its request was sent.
+    ObservationFromSend,
+    /// Adopting a version of one's own late write extends validity.
+    AdoptionExtendsValidity,
+    /// A success that comes after the loss revives the lease.
+    LossRevived,
+    /// An acquisition leaves `ttl` on the row.
+    TtlLeftOnHeldRow,
+    /// A renewal without server time leaves the old `expires_at`.
+    OldExpiresAtKept,
+    /// The whole second that `Date` can hide is not added.
+    DateGranularityDropped,
+    /// An answer to a request from before the session began serves it.
+    AnswerFromBeforeFreeze,
+    /// A new row's version starts at 0.
+    SeedZero,
+    /// A version that a wrong clock seeded is not raised before the grant.
+    LowSeedNotRaised,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::ReleaseWithoutOwner,
+        Self::TakeoverWithoutVersion,
+        Self::RenewalWithoutVersion,
+        Self::OneOwnerForAllAttempts,
+        Self::UnknownAttemptsPerKeeper,
+        Self::ValidityFromAnswer,
+        Self::WholeLease,
+        Self::HolderBySmallerClock,
+        Self::ContenderByLargerClock,
+        Self::ObservationFromSend,
+        Self::AdoptionExtendsValidity,
+        Self::LossRevived,
+        Self::TtlLeftOnHeldRow,
+        Self::OldExpiresAtKept,
+        Self::DateGranularityDropped,
+        Self::AnswerFromBeforeFreeze,
+        Self::SeedZero,
+        Self::LowSeedNotRaised,
+    ];
+}
+
+/// Which rules hold: all of them, but for at most one in a test.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    #[cfg(feature = "simulation")]
+    broken: Option<Mutant>,
+}
+
+impl Rules {
+    /// All rules but one.
+    #[cfg(feature = "simulation")]
+    #[must_use]
+    pub const fn without(mutant: Mutant) -> Self {
+        Self { broken: Some(mutant) }
+    }
+
+    /// Whether this rule is switched off.
+    #[cfg(feature = "simulation")]
+    #[must_use]
+    pub fn broken(self, mutant: Mutant) -> bool {
+        self.broken == Some(mutant)
+    }
+
+    /// Whether this rule is switched off: never.
+    #[cfg(not(feature = "simulation"))]
+    #[must_use]
+    pub const fn broken(self, _mutant: Mutant) -> bool {
+        false
+    }
+}

@@ -1,0 +1,323 @@
+//! The lines of a session, one JSON object each.
+//!
+//! The first line of a connection is `hello`, `begin` or `check`. What carries an `id` belongs to one acquisition; several
+//! may overlap. Durations are in milliseconds and relative to the line, never moments of somebody's clock, but for the
+//! invocation's own deadline.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{FencingToken, HolderInfo, OwnerId};
+
+/// The session version that this release speaks; it also serves the one before, once there is one.
+pub const VERSION: u32 = 1;
+
+/// The session versions that a layer can speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionRange {
+    /// The lowest.
+    pub min: u32,
+    /// The highest.
+    pub max: u32,
+}
+
+impl VersionRange {
+    /// What this release speaks.
+    pub const SPOKEN: Self = Self { min: VERSION, max: VERSION };
+
+    /// The highest version that both ranges hold.
+    #[must_use]
+    pub fn pick(self, other: Self) -> Option<u32> {
+        let highest = self.max.min(other.max);
+        (highest >= self.min && highest >= other.min).then_some(highest)
+    }
+}
+
+/// A line from the layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum ToKeeper {
+    /// A layer was built into this function's service. Sent once, alone on its connection.
+    Hello {
+        /// What the layer speaks.
+        versions: VersionRange,
+    },
+    /// An invocation begins; first thing in every call, lock or not.
+    Begin {
+        /// What the layer speaks.
+        versions: VersionRange,
+        /// The invocation's request id; not a key, several sessions may name one.
+        request_id: String,
+        /// The invocation's deadline in milliseconds since the Unix epoch; `None` where it is unknown.
+        #[serde(default)]
+        deadline_ms: Option<u64>,
+    },
+    /// Is this owner's lease still held? May be asked again on the same connection.
+    Check {
+        /// The owner that was granted.
+        owner: OwnerId,
+    },
+    /// Takes a lease.
+    Acquire(Box<Acquire>),
+    /// Frees a lease, or cancels an acquisition that was not answered yet.
+    Release {
+        /// Which.
+        id: u64,
+        /// Why.
+        reason: ReleaseReason,
+        /// Whether `released` is to wait for the write.
+        #[serde(default)]
+        wait: bool,
+    },
+    /// The session is over and nothing is held.
+    End,
+}
+
+/// One acquisition, with all its settings: the keeper has none of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acquire {
+    /// Names the acquisition within its session.
+    pub id: u64,
+    /// What is locked.
+    pub key: String,
+    /// Where its row is.
+    pub table: Table,
+    /// How long the lease lasts unrenewed.
+    pub lease_ms: u64,
+    /// How long may be waited; 0 tries once.
+    pub wait_ms: u64,
+    /// After how long no answer counts any more; `None` where the deadline is unknown.
+    #[serde(default)]
+    pub answer_within_ms: Option<u64>,
+    /// How a held row is polled.
+    #[serde(default)]
+    pub polling: PollingMs,
+    /// What happens to the lease when the handler did not finish.
+    #[serde(default)]
+    pub on_crash: OnCrash,
+    /// Whether DynamoDB's `Date` headers serve.
+    #[serde(default = "yes")]
+    pub server_time: bool,
+    /// For how long the lease is renewed where no deadline ends it.
+    pub max_hold_ms: u64,
+    /// What people are told.
+    pub holder: HolderInfo,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The lock table and the names of its key attributes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Table {
+    /// The table's name or ARN.
+    pub name: String,
+    /// The partition key's attribute, `key` unless set.
+    pub key_attribute: String,
+    /// The sort key's attribute and its fixed value, where the table has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort_key: Option<(String, String)>,
+}
+
+impl Table {
+    /// A table of this name whose partition key is `key` and which has no sort key.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), key_attribute: "key".to_owned(), sort_key: None }
+    }
+}
+
+/// How a held row is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollingMs {
+    /// The first delay.
+    pub first: u64,
+    /// The longest delay.
+    pub max: u64,
+}
+
+impl Default for PollingMs {
+    fn default() -> Self {
+        Self { first: 50, max: 500 }
+    }
+}
+
+/// What happens to a lease whose handler did not finish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCrash {
+    /// It is freed at once.
+    #[default]
+    Release,
+    /// It ends by itself, for work whose side effects may still be under way.
+    Expire,
+}
+
+/// Why a lease is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleaseReason {
+    /// The handler's future is done, with a response or an error.
+    Finished,
+    /// The handler's future was dropped or panicked: `on_crash` decides.
+    Dropped,
+    /// The lease is no longer wanted, before it was granted or before the handler began.
+    Cancelled,
+}
+
+/// A line from the keeper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
+pub enum FromKeeper {
+    /// Answers `hello` and `begin`: the session speaks this version.
+    Began {
+        /// The version picked.
+        version: u32,
+    },
+    /// The lease is granted.
+    Granted {
+        /// Which.
+        id: u64,
+        /// Whose it is: what `check` asks about, and a transaction's condition.
+        owner: OwnerId,
+        /// The version at acquisition.
+        token: FencingToken,
+        /// How long it is valid, unrenewed, from when the line was sent.
+        valid_for_ms: u64,
+        /// How long was waited for it.
+        waited_ms: u64,
+        /// How many writes that took.
+        attempts: u32,
+    },
+    /// Somebody else holds it.
+    Busy {
+        /// Which.
+        id: u64,
+        /// What the row says about its holder.
+        #[serde(default)]
+        holder: Option<HolderInfo>,
+        /// How long was waited.
+        waited_ms: u64,
+        /// How many writes were sent.
+        attempts: u32,
+        /// When the holder's lease can end.
+        retry_after_ms: u64,
+    },
+    /// No lease, for a reason that is not somebody else.
+    Failed {
+        /// Which.
+        id: u64,
+        /// What kind of failure.
+        kind: FailKind,
+        /// What happened and what to do about it.
+        message: String,
+    },
+    /// The lease is back; with `wait`, the row is free.
+    Released {
+        /// Which.
+        id: u64,
+    },
+    /// A third of the validity is left and no renewal was answered.
+    AtRisk {
+        /// Which.
+        id: u64,
+    },
+    /// A renewal was answered after `at_risk`.
+    Secured {
+        /// Which.
+        id: u64,
+    },
+    /// The lease is lost, for good.
+    Lost {
+        /// Which.
+        id: u64,
+        /// Why, for people.
+        reason: String,
+    },
+    /// Answers `check`.
+    Checked(CheckAnswer),
+    /// The line could not be served; the keeper closes the connection after it.
+    Error {
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+/// The answer to `check`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum CheckAnswer {
+    /// It is held.
+    Held {
+        /// For how long it is valid, unrenewed, counted from before the question was asked.
+        valid_for_ms: u64,
+    },
+    /// It is lost.
+    Lost {
+        /// Why, for people.
+        reason: String,
+    },
+    /// This keeper knows no such lease: it is not held.
+    Unknown,
+}
+
+/// Which acquisition a line is about, if it is about one.
+pub trait AnswerTo {
+    /// The acquisition's id.
+    fn id(&self) -> Option<u64>;
+}
+
+impl AnswerTo for FromKeeper {
+    fn id(&self) -> Option<u64> {
+        match self {
+            Self::Granted { id, .. }
+            | Self::Busy { id, .. }
+            | Self::Failed { id, .. }
+            | Self::Released { id }
+            | Self::AtRisk { id }
+            | Self::Secured { id }
+            | Self::Lost { id, .. } => Some(*id),
+            Self::Began { .. } | Self::Checked(_) | Self::Error { .. } => None,
+        }
+    }
+}
+
+/// The kinds of failure that a session can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailKind {
+    /// DynamoDB throttled every attempt within the budget.
+    Throttled,
+    /// Transactions held the row throughout the budget.
+    TransactionConflict,
+    /// DynamoDB answered with server errors throughout the budget.
+    Server,
+    /// DynamoDB did not answer within the budget.
+    Timeout,
+    /// DynamoDB could not be reached within the budget.
+    Connection,
+    /// There is no such table.
+    MissingTable,
+    /// The table's key is not the one in the settings.
+    WrongKeySchema,
+    /// IAM says no.
+    AccessDenied,
+    /// There are no credentials, or they do not serve.
+    Credentials,
+    /// Any other refusal of DynamoDB's.
+    Rejected,
+    /// The row belongs to another program or another row format.
+    ForeignRow,
+    /// The row is of our format but does not hold what it asks for.
+    MalformedRow,
+    /// The answer would have come after the latest moment at which the work could begin.
+    TooLate,
+    /// This session holds, or asks for, this key already.
+    AlreadyHeld,
+    /// The acquisition was cancelled.
+    Cancelled,
+    /// The acquisition's own settings can't be served.
+    BadRequest,
+    /// The keeper is shutting down.
+    ShuttingDown,
+}

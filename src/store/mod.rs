@@ -1,0 +1,43 @@
+//! The store's contract: who keeps the rows.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use crate::protocol::{Answer, HolderInfo, Request};
+use crate::session::Table;
+
+/// One lock: where its row is, and what people are told by it while it is held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// The table.
+    pub table: Table,
+    /// The key, 1 to 2,048 bytes.
+    pub key: String,
+    /// Written to the row by an attempt, with the moment of that attempt.
+    pub holder: HolderInfo,
+}
+
+/// Keeps the rows, and changes each by one conditional request at a time.
+///
+/// # The compare-and-set duty
+///
+/// A write is applied if and only if the condition that [`Request`] describes holds at the moment at which it is
+/// applied, as one indivisible step; a read is consistent. A request is sent once: the protocol alone retries, for only
+/// it knows what an unknown outcome means. An answer that comes after `timeout` is dropped, and one that is there when
+/// the timer fires is looked at first: after a freeze both happen at once.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Sends one request and waits at most `timeout` for its answer.
+    ///
+    /// # Cancellation
+    ///
+    /// A write may be applied all the same: its outcome is unknown.
+    fn send(&self, lock: &Lock, request: Request, timeout: Duration) -> impl Future<Output = Answer> + Send;
+
+    /// Makes the connection ahead of the first request, as far as that goes without knowing a table.
+    fn warm_up(&self) -> impl Future<Output = ()> + Send;
+
+    /// Drops all pooled connections, so that the next request is sent on a new one and nothing that an old one holds
+    /// back can be delivered later.
+    fn drop_connections(&self);
+}
