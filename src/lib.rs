@@ -1,2 +1,4 @@
 //! stub
+pub mod budget;
 pub mod clock;
+pub mod key;
