@@ -1,8 +1,10 @@
 //! The command: a page that hands over to `cli`.
 #![forbid(unsafe_code)]
 
+mod cli;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    cli::main()
 }

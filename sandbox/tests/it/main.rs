@@ -1,8 +1,13 @@
 //! The sandbox with real processes: every wait is for an event, with a generous limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod command;
+mod control;
 mod crash;
+mod dynamodb;
 mod invoke;
+mod managed;
+mod pool;
 mod timeout;
 
 use std::{path::PathBuf, time::Duration};

@@ -1,6 +1,6 @@
 //! The function: its event lists the steps it takes, such as `{"steps": ["say:hello", "sleep:50", "spin"]}`.
 
-use std::{io, process::Command, thread, time::Duration};
+use std::{io, path::Path, process::Command, thread, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -71,7 +71,13 @@ fn handle(connection: &mut Connection, invocation: &Answer) -> io::Result<()> {
                 say(&format!("forked {}", child.id()));
             }
             "touch" => std::fs::write(std::env::temp_dir().join(argument), b"")?,
-            "files" => response["files"] = files()?,
+            "await" => wait_until(|| Ok(Path::new(argument).exists()))?,
+            "meet" => {
+                std::fs::write(std::env::temp_dir().join(format!("meet-{id}")), b"")?;
+                let all = argument.parse().unwrap_or(1);
+                wait_until(|| Ok(files()?.len() >= all))?;
+            }
+            "files" => response["files"] = json!(files()?),
             "env" => response[argument] = json!(std::env::var(argument).ok()),
             "large" => response["filler"] = json!("x".repeat(7 * 1024 * 1024)),
             "fail" => {
@@ -112,13 +118,21 @@ fn told(answer: &Answer) -> io::Result<()> {
     Ok(())
 }
 
-fn files() -> io::Result<Value> {
+/// Bounded by the invocation's timeout or by the test.
+fn wait_until(done: impl Fn() -> io::Result<bool>) -> io::Result<()> {
+    while !done()? {
+        thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
+}
+
+fn files() -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(std::env::temp_dir())? {
         names.push(entry?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
-    Ok(json!(names))
+    Ok(names)
 }
 
 /// `ignore`: says so and stays; `exit`: says so and exits; otherwise SIGTERM kills as usual.
