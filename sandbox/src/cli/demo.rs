@@ -1,13 +1,13 @@
 //! `demo`: plays the scenes and prints them as they end.
 
 use std::{
-    io::{self, IsTerminal as _, Write},
+    io::{self, Write as _},
     process::ExitCode,
 };
 
 use clap::Args;
 
-use crate::demo::{self, Played, Programs, Scene};
+use leasehold_sandbox::demo::{self, Played, Programs, Scene};
 
 /// Show what leasehold does: real processes, real events, an embedded DynamoDB.
 #[derive(Debug, Args)]
@@ -19,7 +19,7 @@ Examples:
   leasehold-sandbox demo
   leasehold-sandbox demo --scene spin --scene abort
   leasehold-sandbox demo --list")]
-pub struct Demo {
+pub(super) struct Demo {
     /// Play only the scene of this name; may be given more than once.
     #[arg(long = "scene", value_name = "NAME")]
     scenes: Vec<String>,
@@ -35,8 +35,8 @@ impl Demo {
     /// # Errors
     ///
     /// When standard output can't be written to.
-    pub async fn run(self) -> io::Result<ExitCode> {
-        let mut out = Printer::new();
+    pub(super) async fn run(self, colour: bool) -> io::Result<ExitCode> {
+        let mut out = Printer { colour };
         if self.list {
             for scene in Scene::all() {
                 out.line(&format!("{:<10} {} ({})", scene.name, scene.title, scene.event))?;
@@ -110,10 +110,6 @@ struct Printer {
 }
 
 impl Printer {
-    fn new() -> Self {
-        Self { colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
-    }
-
     #[allow(clippy::unused_self, reason = "whoever prints has made up its mind about colours")]
     fn line(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
