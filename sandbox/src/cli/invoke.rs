@@ -14,25 +14,32 @@ use super::{CommandError, FAILED, duration, extension, follow, rows};
 
 const EXAMPLES: &str = "\
 Examples:
-  One event, leasehold's extension from the same target directory, an embedded DynamoDB with the table `leasehold`:
-      leasehold-sandbox invoke --function target/debug/orders --event events/order.json
+  One event; leasehold's extension from the same target directory; an embedded
+  DynamoDB with the table `leasehold`:
+      leasehold-sandbox invoke --function ./orders --event order.json
 
-  Two events for the same key at once, each in an environment of its own: one waits for the other's lock:
-      leasehold-sandbox invoke --function target/debug/orders --event a.json --event a.json --concurrent
+  Two events for one key at once: one waits for the other's lock:
+      leasehold-sandbox invoke --function ./orders --concurrent \\
+          --event a.json --event a.json
 
-  What happens to the lock when the handler is too slow:
-      leasehold-sandbox invoke --function target/debug/orders --event slow.json --timeout 3s
+  What becomes of the lock when the handler is too slow:
+      leasehold-sandbox invoke --function ./orders --event slow.json \\
+          --timeout 3s --rows
 
-  Eight at once in one environment, as on Lambda Managed Instances:
-      leasehold-sandbox invoke --function target/debug/orders --event a.json --event b.json --concurrent \\
-          --managed-instances
+  Both at once in one environment, as on Lambda Managed Instances:
+      leasehold-sandbox invoke --function ./orders --managed-instances \\
+          --concurrent --event a.json --event b.json
 
   An event from standard input, against a DynamoDB of your own:
-      echo '{\"orderId\":\"7\"}' | leasehold-sandbox invoke --function target/debug/orders --event - \\
-          --endpoint-url http://localhost:8000 --table locks --create-table
+      echo '{\"orderId\":\"7\"}' | leasehold-sandbox invoke --event - \\
+          --function ./orders --endpoint-url http://localhost:8000 \\
+          --table locks --create-table
 
-The responses go to standard output, one a line in the order of the events; timeline and errors to standard error.
-Exit status: 0 if every invocation succeeded, 1 if one failed, 2 if the sandbox could not run them.";
+Responses go to standard output, one a line in the order of the events; timeline
+and errors to standard error.
+
+Exit status: 0 if every invocation succeeded, 1 if one failed, 2 if the sandbox
+could not run them.";
 
 /// Run a function with event files and show what happened.
 #[derive(Debug, Args)]

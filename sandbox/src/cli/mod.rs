@@ -24,13 +24,13 @@ const INTERRUPTED: u8 = 130;
 
 /// A local Lambda: runs a function and its extension as real processes, with timeouts, freezes, crashes and resets.
 #[derive(Debug, Parser)]
-#[command(name = "leasehold-sandbox", version, about, propagate_version = true, arg_required_else_help = true)]
+#[command(name = "leasehold-sandbox", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
     /// When to use colours.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
+    #[arg(long, global = true, display_order = 900, value_enum, value_name = "WHEN", default_value_t = Colour::Auto)]
     color: Colour,
 }
 
@@ -44,7 +44,9 @@ enum Command {
 enum Colour {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
+    /// Always.
     Always,
+    /// Never.
     Never,
 }
 

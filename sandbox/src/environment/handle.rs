@@ -34,6 +34,15 @@ impl Environment {
         self.ask(Order::Start).await?.map_err(Error::Init)
     }
 
+    /// Waits until it has nothing to do: every invocation was answered, and runtime and extensions called Next.
+    ///
+    /// # Errors
+    ///
+    /// When the environment has ended.
+    pub async fn wait_until_idle(&self) -> Result<(), Error> {
+        self.ask(Order::WaitUntilIdle).await
+    }
+
     /// Invokes the function in this very environment and waits for the outcome; a busy one is waited for.
     pub async fn invoke(&self, invocation: impl Into<Invocation>) -> Outcome {
         self.start_invocation(invocation).outcome().await

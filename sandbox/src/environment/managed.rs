@@ -13,6 +13,7 @@ impl Actor {
             self.pump_until(next_deadline, work).await?;
             self.retire_answered();
             self.expire(Instant::now());
+            self.tell_idlers();
             if let Some(broken) = self.broken.clone() {
                 let lost = self.active.len();
                 self.fail_active(|request_id| broken.error(request_id));
@@ -29,7 +30,8 @@ impl Actor {
     }
 
     fn has_managed_work(&self) -> bool {
-        let may_stop = !self.stops.is_empty() && self.active.is_empty() && self.jobs.is_empty();
+        let is_idle = self.active.is_empty() && self.jobs.is_empty();
+        let may_stop = is_idle && (!self.stops.is_empty() || !self.idlers.is_empty());
         let answered = self.active.values().any(|active| active.job.is_answered());
         answered || self.broken.is_some() || !self.starts.is_empty() || may_stop || self.next_job().is_some()
     }

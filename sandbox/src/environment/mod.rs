@@ -64,6 +64,7 @@ pub(crate) enum Message {
 #[derive(Debug)]
 pub(crate) enum Order {
     Start(oneshot::Sender<Result<(), InvocationError>>),
+    WaitUntilIdle(oneshot::Sender<()>),
     Signal { process: Process, signal: Signal, done: oneshot::Sender<Result<(), Error>> },
     Pid { process: Process, pid: oneshot::Sender<Option<i32>> },
     Freeze(oneshot::Sender<()>),
@@ -181,6 +182,7 @@ pub(crate) struct Actor {
     ended: HashSet<String>,
     starts: Vec<oneshot::Sender<Result<(), InvocationError>>>,
     stops: Vec<oneshot::Sender<()>>,
+    idlers: Vec<oneshot::Sender<()>>,
 }
 
 impl Actor {
@@ -211,6 +213,7 @@ impl Actor {
             ended: HashSet::new(),
             starts: Vec::new(),
             stops: Vec::new(),
+            idlers: Vec::new(),
         }
     }
 
@@ -227,6 +230,7 @@ impl Actor {
     async fn live(&mut self) -> Result<(), Gone> {
         loop {
             self.pump_until(None, Self::has_work).await?;
+            self.tell_idlers();
             if self.broken.is_some() {
                 self.reset(crate::ShutdownReason::Failure).await?;
             } else if let Some(job) = self.jobs.pop_front() {
@@ -241,7 +245,18 @@ impl Actor {
     }
 
     fn has_work(&self) -> bool {
-        self.broken.is_some() || !self.jobs.is_empty() || !self.starts.is_empty() || !self.stops.is_empty()
+        let asked = !self.starts.is_empty() || !self.stops.is_empty() || !self.idlers.is_empty();
+        self.broken.is_some() || !self.jobs.is_empty() || asked
+    }
+
+    /// Answers those who wait for the environment to have nothing to do.
+    fn tell_idlers(&mut self) {
+        if self.broken.is_none() && self.jobs.is_empty() && self.active.is_empty() && self.starts.is_empty() {
+            for idler in self.idlers.drain(..) {
+                // Nobody may wait for the answer any more.
+                let _ = idler.send(());
+            }
+        }
     }
 
     /// Ends this initialization's processes; the next one begins over the same files.

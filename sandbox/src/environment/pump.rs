@@ -77,6 +77,7 @@ impl Actor {
         match order {
             Order::Start(done) => self.starts.push(done),
             Order::Shutdown(done) => self.stops.push(done),
+            Order::WaitUntilIdle(done) => self.idlers.push(done),
             Order::Pid { process, pid } => {
                 let running = self.process(&process).filter(|running| running.is_alive());
                 let _ = pid.send(running.map(|running| running.pid()));

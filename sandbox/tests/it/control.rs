@@ -96,6 +96,7 @@ async fn a_wait_that_is_in_vain_shows_what_happened() {
 /// Run by the test below, as a process that can be killed.
 #[tokio::test]
 #[ignore = "hangs until it is killed"]
+#[allow(clippy::print_stderr, reason = "the test below reads it")]
 async fn hold_a_sandbox() {
     let sandbox = builder().start().await.unwrap();
     sandbox.start_invocation(steps(&["fork", "spin"]));

@@ -41,16 +41,9 @@ async fn concurrent_invocations_start_environments_up_to_the_limit_and_the_rest_
 #[tokio::test]
 async fn an_idle_environment_is_used_again_before_a_new_one_is_made() {
     let sandbox = builder().environments(3).start().await.unwrap();
-    for round in 1..=3 {
+    for _ in 0..3 {
         assert!(sandbox.invoke(json!({})).await.is_success());
-        // The pool knows once the environment is frozen again.
-        let id = sandbox.environment(0).id();
-        let frozen = |event: &Event| event.kind == EventKind::Frozen && event.environment == Some(id);
-        let mut mark = 0;
-        for _ in 0..round {
-            mark = sandbox.log().wait_for_after(mark, frozen, LONG).await.unwrap().index + 1;
-        }
-        sandbox.environment(0).thaw().await.unwrap();
+        sandbox.environment(0).wait_until_idle().await.unwrap();
     }
     assert_eq!(sandbox.log().count(created), 1);
 }
