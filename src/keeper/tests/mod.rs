@@ -1,0 +1,13 @@
+//! The keeper over real sockets and an in-memory store, on paused time.
+
+mod crash;
+mod drain;
+mod grant;
+mod hostile;
+mod in_process;
+mod loss;
+mod memory_store;
+mod quiesce;
+mod release;
+mod support;
+mod waiting;
