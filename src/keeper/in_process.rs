@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::any_store::{AnyStore, NoStore};
 use super::handle::Keeper;
@@ -30,6 +31,9 @@ const WAITING: usize = 1024;
 const DRAIN: Duration = Duration::from_secs(2);
 /// How much longer than that its drop waits for the thread.
 const SLACK: Duration = Duration::from_millis(500);
+
+/// How long the connections get to tell their last lines.
+const FAREWELL: Duration = Duration::from_millis(100);
 
 /// The keeper that all layers of this process share.
 static SHARED: Mutex<Option<Arc<InProcess>>> = Mutex::new(None);
@@ -154,6 +158,8 @@ async fn serve_all(keeper: Keeper, mut visitors: mpsc::Receiver<UnixStream>) {
     }
     keeper.drain(DRAIN).await;
     keeper.stop();
+    // They still tell what there is to tell.
+    let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
 }
 
 /// What the process's surroundings mean to a keeper that lives in it.

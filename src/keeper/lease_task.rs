@@ -113,8 +113,12 @@ impl LeaseTask {
             self.handle(event);
         }
         self.end();
-        // A renewal that the release went past is still a write in flight.
-        while self.requests.next().await.is_some() {}
+        // A renewal that the release went past is still a write in flight; at the keeper's end nobody waits for it.
+        tokio::select! {
+            biased;
+            () = async { while self.requests.next().await.is_some() {} } => {}
+            () = set(&mut self.closing) => {}
+        }
     }
 
     async fn next_event(&mut self) -> Option<Event> {

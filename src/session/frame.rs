@@ -240,6 +240,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn it_does_not_matter_where_the_bytes_are_cut() {
+        let bytes = "\"é\"\n\"b\"\n".as_bytes();
+        for at in 0..=bytes.len() {
+            let (first, second) = bytes.split_at(at);
+            let mut builder = tokio_test::io::Builder::new();
+            for part in [first, second].into_iter().filter(|part| !part.is_empty()) {
+                builder.read(part);
+            }
+            let mut reader = LineReader::new(builder.build());
+            for expected in [Some("é"), Some("b"), None] {
+                assert_eq!(reader.next::<String>().await.unwrap().as_deref(), expected, "cut at {at}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_message_that_does_not_fit_is_not_written() {
         let (there, mut here) = duplex(1024);
         let mut writer = LineWriter::new(there);

@@ -78,11 +78,11 @@ fn a_drop_is_bounded_even_where_the_store_never_answers() {
 
 #[test]
 fn the_shared_keeper_is_one_and_is_started_again_if_its_thread_died() {
+    async fn no_store() -> Result<MemoryStore, Failure> {
+        panic!("no store")
+    }
     let start = || InProcess::shared_with(|| async { Ok::<_, Failure>(MemoryStore::new(TestClock::new())) }).unwrap();
-    let broken = InProcess::shared_with(|| async {
-        if true { panic!("no store") } else { Ok::<MemoryStore, Failure>(unreachable!()) }
-    })
-    .unwrap();
+    let broken = InProcess::shared_with(no_store).unwrap();
     while broken.is_alive() {
         std::thread::sleep(Duration::from_millis(1));
     }

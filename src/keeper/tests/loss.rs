@@ -114,3 +114,24 @@ async fn after_half_a_minute_without_an_answer_the_next_request_gets_new_connect
     sleep(Duration::from_secs(95)).await;
     assert_eq!(world.store.connections_dropped(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_panics_has_not_answered() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    let mut left = 2;
+    world.store.decide(move |_, request| match request {
+        Request::Read => Fate::USUAL,
+        _ if left > 0 => {
+            left -= 1;
+            Fate::PANIC
+        }
+        _ => Fate::USUAL,
+    });
+    let grant = client.take(1, "a").await;
+    assert_eq!(grant.attempts, 3);
+    assert_eq!(world.keeper.writes_in_flight(), 0);
+    client.vanish().await;
+    world.all_ended().await;
+    assert!(world.store.is_free("a"));
+}

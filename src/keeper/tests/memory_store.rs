@@ -19,6 +19,7 @@ pub(super) struct Fate {
     pub(super) applied: bool,
     pub(super) on_the_way_back: Duration,
     pub(super) failed: Option<FailureKind>,
+    pub(super) panics: bool,
 }
 
 impl Fate {
@@ -27,7 +28,10 @@ impl Fate {
         applied: true,
         on_the_way_back: Duration::from_millis(3),
         failed: None,
+        panics: false,
     };
+
+    pub(super) const PANIC: Self = Self { panics: true, ..Self::USUAL };
 
     /// Applied, and never answered.
     pub(super) const UNANSWERED: Self = Self { on_the_way_back: Duration::MAX, ..Self::USUAL };
@@ -176,6 +180,7 @@ impl Store for MemoryStore {
         let mut dropped = CountIfDropped { store: self, answered: false };
         let outcome = timeout(limit, async {
             sleep(fate.on_the_way).await;
+            assert!(!fate.panics, "injected");
             let outcome = fate.applied.then(|| self.apply(lock, request));
             sleep(fate.on_the_way_back).await;
             let failed = fate.failed.unwrap_or(FailureKind::Server);

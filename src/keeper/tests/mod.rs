@@ -2,6 +2,7 @@
 
 mod crash;
 mod drain;
+mod event_log;
 mod grant;
 mod hostile;
 mod in_process;

@@ -97,3 +97,26 @@ async fn a_journals_release_is_conditional_on_the_owner() {
     assert!(world.store.is_free("a"));
     assert_eq!(later.keeper.writes_in_flight(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_of_a_crashed_handler_that_was_given_up_is_cleaned_up_after_the_freeze() {
+    let world = World::new();
+    world.store.decide(|_, request| match request {
+        Request::Acquire { .. } => Fate::UNANSWERED,
+        _ => Fate::USUAL,
+    });
+    let mut client = world.begin().await;
+    client.acquire(acquire(1, "a")).await;
+    sleep(Duration::from_millis(10)).await;
+    client.vanish().await;
+    // The attempt, and the release that is owed for it.
+    assert_eq!(world.keeper.writes_in_flight(), 2);
+    assert_eq!(world.keeper.quiesce(LIMIT).await, 1);
+    assert!(world.store.owner("a").is_some());
+    world.clock.freeze(600 * SECOND);
+    world.store.decide(|_, _| Fate::USUAL);
+    let mut next = world.begin().await;
+    let grant = next.take(1, "a").await;
+    assert!(grant.waited_ms < 100, "{grant:?}");
+    assert_eq!(world.store.connections_dropped(), 2);
+}
