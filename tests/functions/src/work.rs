@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Job {
     /// What is locked.
     #[allow(dead_code, reason = "the layer reads it from the raw event")]
-    pub(crate) id: String,
+    pub(crate) id: Option<String>,
     /// Waits that long.
     #[serde(default)]
     pub(crate) sleep_ms: u64,
