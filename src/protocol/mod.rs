@@ -40,6 +40,8 @@ mod row;
 mod server_time;
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 mod settings;
+#[cfg(any(feature = "in-process", feature = "simulation"))]
+mod timing;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{HolderInfo, OwnerId};
-use crate::clock::Wall;
+use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +58,19 @@ pub enum Unusable {
         /// What was found there.
         found: String,
     },
+}
+
+/// How long DynamoDB keeps a free row.
+const FREE_ROW_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// Until when a free row stays, in epoch seconds: it counts from the row's version as well, so that a wrong clock
+/// never has a row swept while a new one could be seeded below its past.
+pub(super) fn free_until(now: Now, version: u64) -> u64 {
+    (now.wall.as_millis() / 1000).max(version / 1000).saturating_add(FREE_ROW_SECONDS)
+}
+
+/// The next whole millisecond, which is what a row can hold: an `expires_at` must not be written too early.
+pub(super) fn rounded_up(wall: Wall) -> Wall {
+    let floor = Wall::from_millis(wall.as_millis());
+    if floor < wall { floor + Duration::from_millis(1) } else { floor }
 }

@@ -7,25 +7,11 @@
 
 use std::time::Duration;
 
+use super::timing::{at_least, at_most};
 use crate::clock::{Now, Wall};
 
 /// `Date` counts whole seconds, so server time may be this much later than it says.
 const GRANULARITY: Duration = Duration::from_secs(1);
-
-/// No less real time than this has passed when a clock says `elapsed`: it may be 5 % fast.
-pub(super) fn at_least(elapsed: Duration) -> Duration {
-    elapsed.saturating_sub(elapsed / 21 + Duration::from_nanos(1))
-}
-
-/// No more real time than this has passed when a clock says `elapsed`: it may be 5 % slow.
-pub(super) fn at_most(elapsed: Duration) -> Duration {
-    elapsed.saturating_add(elapsed / 19).saturating_add(Duration::from_nanos(1))
-}
-
-/// What a clock shows at least when `real` time has passed.
-pub(super) fn shown_after(real: Duration) -> Duration {
-    real.saturating_sub(real / 20 + Duration::from_nanos(1))
-}
 
 /// Which sessions' requests an answer may serve: it counts up with every `begin`.
 ///
