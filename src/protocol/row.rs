@@ -74,3 +74,22 @@ pub(super) fn rounded_up(wall: Wall) -> Wall {
     let floor = Wall::from_millis(wall.as_millis());
     if floor < wall { floor + Duration::from_millis(1) } else { floor }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_row_stays_a_week_beyond_its_version_and_the_clock() {
+        let now = Now { wall: Wall::from_millis(5_000_999), ..Now::default() };
+        assert_eq!(free_until(now, 1), 5_000 + 604_800);
+        assert_eq!(free_until(now, 9_000_999), 9_000 + 604_800);
+    }
+
+    #[test]
+    fn what_a_row_can_not_hold_is_rounded_up() {
+        let exact = Wall::from_millis(17);
+        assert_eq!(rounded_up(exact), exact);
+        assert_eq!(rounded_up(exact + Duration::from_nanos(1)), Wall::from_millis(18));
+    }
+}
