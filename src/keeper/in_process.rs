@@ -23,7 +23,7 @@ use super::standing::Standings;
 use crate::clock::{Clock, SystemClock};
 use crate::protocol::{Failure, OwnerId};
 use crate::session::CheckAnswer;
-use crate::store::Store;
+use crate::store::{DynamoDb, Store};
 
 /// How many connections may wait for the thread to take them.
 const WAITING: usize = 1024;
@@ -48,6 +48,17 @@ pub struct InProcess {
 }
 
 impl InProcess {
+    /// The one keeper of this process, over DynamoDB as the environment names it, started by the first call and kept for
+    /// the process's life.
+    ///
+    /// # Errors
+    ///
+    /// When no thread or executor can be had. Whatever is wrong with Region, credentials or endpoint is told in the
+    /// answer to an acquisition.
+    pub fn shared() -> io::Result<Arc<Self>> {
+        Self::shared_with(|| async { Ok(DynamoDb::lazy()) })
+    }
+
     /// The one keeper of this process, started by the first call and kept for the process's life; `make_store` is called
     /// on its thread, and only by the call that starts it.
     ///
