@@ -1,5 +1,6 @@
 //! The keeper: what runs the protocol for a handler.
 
+pub(crate) mod client;
 #[cfg(feature = "in-process")]
 mod home;
 
