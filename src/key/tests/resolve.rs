@@ -135,6 +135,9 @@ fn names_are_compared_after_their_escapes() {
     assert_eq!(key(r#"{[""]}"#, r#"{"":"t"}"#), "t");
     // Half of a surrogate pair beside the path makes no fault.
     assert_eq!(key("{d.id}", r#"{"\ud800":1,"d":{"\udc00x":{"\ud800":1},"id":"t"}}"#), "t");
+    assert_eq!(key(r#"{d["\"é"]}"#, r#"{"\ud800":1,"\u0064":{"\"\u00e9":"t"}}"#), "t");
+    assert!(matches!(resolve("{id}", r#"{"\ud800":1,"id":1,"\u0069d":1}"#), Err(ResolveError::Duplicate(_))));
+    assert!(resolve("{id}", r#"{"\ud800":1,"id\ud800":1}"#).unwrap_err().is_missing());
 }
 
 #[test]

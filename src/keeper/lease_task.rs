@@ -1,0 +1,258 @@
+//! One lease's task: pumps its machine against the store, from the `acquire` line to the row free again.
+//!
+//! Each turn waits for one event (an answer, an order from the session, the keeper's end, the machine's wake-up, in this
+//! order of preference: after a freeze all may be there at once), hands it to the machine, and does what that wants
+//! done. The task outlives its session for as long as the way back takes.
+
+mod actions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::desk::{Desk, GiveBack, Stage};
+use super::event_log;
+use super::flights::Flight;
+use super::home::Peer;
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::requests::{Arrived, Purpose, Requests};
+use super::shared::{Shared, set};
+use super::terms::Terms;
+use super::wording;
+use crate::clock::Mono;
+use crate::protocol::{Contender, Failure, Outcome, OwnerId, Validity};
+use crate::session::{FailKind, FromKeeper, OnCrash};
+
+/// What a handler is told whose lease the keeper gives back because its environment ends.
+const SHUTTING_DOWN: &str = "the keeper is shutting down";
+
+/// What a lease's task is given.
+#[derive(Debug)]
+pub(super) struct Assignment {
+    pub(super) shared: Arc<Shared>,
+    pub(super) desk: Arc<Desk>,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) id: u64,
+    pub(super) peer: Peer,
+    pub(super) terms: Terms,
+}
+
+/// The task.
+#[derive(Debug)]
+pub(super) struct LeaseTask {
+    to: Assignment,
+    machine: Machine,
+    requests: Requests,
+    closing: watch::Receiver<bool>,
+    asked: Mono,
+    /// The attempts that the home was told of and not yet that they are settled.
+    noted: Vec<OwnerId>,
+    row: Option<TakenRow>,
+    order: Option<GiveBack>,
+    /// The release that is owed since the order, while it is not on its way.
+    debt: Option<Flight>,
+    /// Why the last release could not be carried out.
+    not_freed: Option<Failure>,
+    ended: bool,
+}
+
+/// A row that was taken.
+#[derive(Debug)]
+struct TakenRow {
+    owner: OwnerId,
+    version: u64,
+    attempts: u32,
+    took_over: bool,
+    granted_at: Option<Mono>,
+    lost: bool,
+    /// A release changed the row, or its outcome is not known.
+    freed: bool,
+    told_validity: Option<Validity>,
+}
+
+enum Event {
+    Answer(Arrived),
+    Order(GiveBack),
+    Closing,
+    Wakeup,
+}
+
+impl LeaseTask {
+    pub(super) fn new(to: Assignment) -> Self {
+        let now = to.shared.now();
+        let Terms { settings, subject, budget, epoch, .. } = &to.terms;
+        let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
+        Self {
+            machine: Machine::Contending(Box::new(contender)),
+            requests: Requests::default(),
+            closing: to.shared.closing.subscribe(),
+            asked: now.mono,
+            noted: Vec::new(),
+            row: None,
+            order: None,
+            debt: None,
+            not_freed: None,
+            ended: false,
+            to,
+        }
+    }
+
+    /// Runs to the end: a verdict told and cleaned up after, or a row freed or left.
+    pub(super) async fn run(mut self) {
+        if let Machine::Contending(contender) = &mut self.machine {
+            self.to.shared.with_context(|cx| contender.start(cx));
+        }
+        self.pump();
+        while !self.machine.is_finished() {
+            let Some(event) = self.next_event().await else {
+                tracing::error!(key = %self.to.terms.lock.key, "a lease's machine waits for nothing; it is given up");
+                break;
+            };
+            self.handle(event);
+        }
+        self.end();
+        // A renewal that the release went past is still a write in flight; at the keeper's end nobody waits for it.
+        tokio::select! {
+            biased;
+            () = async { while self.requests.next().await.is_some() {} } => {}
+            () = set(&mut self.closing) => {}
+        }
+    }
+
+    async fn next_event(&mut self) -> Option<Event> {
+        let wakeup = self.machine.poll_wakeup(self.to.shared.now());
+        let unordered = self.order.is_none();
+        tokio::select! {
+            biased;
+            Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
+            order = self.to.desk.order(), if unordered => Some(Event::Order(order)),
+            () = set(&mut self.closing), if unordered => Some(Event::Closing),
+            () = tokio::time::sleep(wakeup.unwrap_or(Duration::MAX)), if wakeup.is_some() => Some(Event::Wakeup),
+            else => None,
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Answer(Arrived { id, purpose, answer, flight }) => {
+                self.note(purpose, &answer.outcome);
+                self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
+                self.pump();
+                // Only now, so that nobody sees a gap between an answer and the write that follows from it.
+                self.land(purpose, flight);
+            }
+            Event::Order(order) => {
+                self.give_back(order);
+                self.pump();
+            }
+            Event::Closing => self.close(),
+            Event::Wakeup => {
+                self.to.shared.with_context(|cx| self.machine.handle_wakeup(cx));
+                self.pump();
+            }
+        }
+    }
+
+    /// A write is answered. A release that will be sent again is owed until then: nobody may freeze in between unasked.
+    fn land(&mut self, purpose: Purpose, flight: Option<Flight>) {
+        let again = purpose == Purpose::Release && self.order.is_some() && !self.machine.is_finished();
+        if let Some(mut flight) = flight.filter(|_| again && !self.requests.under_way(Purpose::Release)) {
+            flight.turn_back();
+            self.debt = Some(flight);
+        }
+    }
+
+    /// Counts an answer and keeps what the machine does not: which attempts are settled, and whether a row was freed.
+    fn note(&mut self, purpose: Purpose, outcome: &Outcome) {
+        let counters = &self.to.shared.counters;
+        match (purpose, outcome) {
+            (Purpose::Attempt(owner), Outcome::Refused { .. }) => self.settle(owner),
+            (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {
+                self.settle(owner);
+            }
+            (Purpose::Renewal, Outcome::Written { .. }) => counters.renewals.add_one(),
+            (Purpose::Renewal, Outcome::Failed(_)) => counters.renewals_failed.add_one(),
+            (Purpose::Release, outcome) => {
+                let failure = if let Outcome::Failed(failure) = outcome { Some(failure.clone()) } else { None };
+                let may_be = failure.as_ref().is_some_and(|failure| failure.kind.may_have_landed());
+                if let Some(row) = &mut self.row {
+                    row.freed |= may_be || matches!(outcome, Outcome::Written { .. });
+                }
+                self.not_freed = failure;
+            }
+            _ => {}
+        }
+    }
+
+    /// The session, or the keeper's end, wants the lease given back.
+    fn give_back(&mut self, order: GiveBack) {
+        self.order = Some(order);
+        self.debt = self.to.desk.take_debt();
+        let Assignment { shared, terms, .. } = &self.to;
+        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
+            shared.standings.forget(row.owner);
+            if order.is_crash() && terms.on_crash == OnCrash::Expire {
+                event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
+                shared.counters.abandoned.add_one();
+                self.machine.abandon();
+                return;
+            }
+            if order.is_crash() {
+                shared.counters.crash_releases.add_one();
+            }
+        }
+        // What was not granted has no work under it that `on_crash` could be about.
+        shared.with_context(|cx| self.machine.handle_unwanted(cx));
+    }
+
+    /// The keeper shuts down: who waits or holds is told, then the lease goes the way of a crash.
+    fn close(&mut self) {
+        match self.row.as_ref().filter(|row| row.granted_at.is_some()) {
+            Some(row) if row.lost => {}
+            Some(row) => self.tell_lost(row.owner, SHUTTING_DOWN),
+            None => self.tell(Stage::Over, &wording::failed(self.to.id, FailKind::ShuttingDown, SHUTTING_DOWN)),
+        }
+        self.to.desk.give_back(GiveBack::Shutdown, false, || self.to.shared.wire.owe());
+    }
+
+    fn settle(&mut self, owner: OwnerId) {
+        if let Some(at) = self.noted.iter().position(|noted| *noted == owner) {
+            self.noted.swap_remove(at);
+            self.to.shared.home.settled(owner);
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.debt = None;
+        for owner in std::mem::take(&mut self.noted) {
+            self.to.shared.home.settled(owner);
+        }
+        let id = self.to.id;
+        let line = match &self.not_freed {
+            Some(failure) => wording::failure(id, failure),
+            None => FromKeeper::Released { id },
+        };
+        self.to.desk.end(|| self.to.outbox.tell(&line));
+        self.to.outbox.nudge();
+    }
+}
+
+impl Drop for LeaseTask {
+    /// The task panicked, or the keeper is gone: nobody renews this lease any more, so nobody may go on believing in it.
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some() && !row.lost) {
+            self.tell_lost(row.owner, "the keeper's own task for it ended");
+        }
+        let id = self.to.id;
+        let line = wording::failed(id, FailKind::ShuttingDown, "the keeper's own task for it ended");
+        self.tell(Stage::Over, &line);
+        self.to.desk.end(|| self.to.outbox.tell(&line));
+        self.to.outbox.nudge();
+    }
+}
