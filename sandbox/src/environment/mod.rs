@@ -172,6 +172,8 @@ pub(crate) struct Actor {
     extensions: Vec<Extension>,
     frozen: bool,
     vanished: bool,
+    /// The sandbox was dropped and has killed the processes.
+    dropped: bool,
     /// Why this initialization can't go on, once a process ended or gave up.
     broken: Option<Broken>,
     shutdown: Option<ShutdownEvent>,
@@ -206,6 +208,7 @@ impl Actor {
             extensions: Vec::new(),
             frozen: false,
             vanished: false,
+            dropped: false,
             broken: None,
             shutdown: None,
             jobs: VecDeque::new(),
@@ -219,9 +222,11 @@ impl Actor {
 
     /// Serves until the environment is shut down or vanishes.
     pub(crate) async fn run(mut self) {
-        let lived = if self.settings.is_managed() { self.live_managed().await } else { self.live().await };
-        if lived.is_err() && !self.vanished {
-            tracing::debug!(environment = %self.id, "the sandbox is gone");
+        // Shut down or vanished, it is over either way.
+        let _ = if self.settings.is_managed() { self.live_managed().await } else { self.live().await };
+        if self.dropped {
+            // Nobody is left to tell; callers learn it from the end of their lines.
+            return;
         }
         self.close().await;
     }

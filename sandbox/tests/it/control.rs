@@ -19,7 +19,7 @@ async fn a_frozen_invocation_goes_on_after_the_thaw() {
     let environment = sandbox.environment(0);
     let pid = environment.pid(Process::Runtime).await.unwrap();
     environment.freeze().await.unwrap();
-    assert!(std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "));
+    wait_until_stopped(pid).await;
     std::fs::write(&go, b"").unwrap();
     environment.thaw().await.unwrap();
     assert!(invocation.outcome().await.is_success());
