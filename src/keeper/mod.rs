@@ -57,5 +57,6 @@ pub use in_process::InProcess;
 #[cfg(feature = "in-process")]
 pub use shared::KeeperOptions;
 
-#[cfg(all(test, feature = "in-process"))]
+#[cfg(test)]
+#[cfg(feature = "in-process")]
 mod tests;
