@@ -1,7 +1,7 @@
 //! The keeper: what runs the protocol for a handler.
 //!
 //! One driver, two homes: the extension, a process of its own, and a thread of the handler's own process. Either way a
-//! [`Keeper`] serves connections that speak the session's lines, and pumps one state machine a lease against the store.
+//! `Keeper` serves connections that speak the session's lines, and pumps one state machine a lease against the store.
 
 #[cfg(feature = "in-process")]
 mod any_store;
