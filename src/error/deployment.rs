@@ -22,6 +22,7 @@ impl KeeperMissing {
     pub(crate) const ON_LAMBDA: &'static str = "add the leasehold extension's layer to the function, or set LEASEHOLD_KEEPER=in-process and build with the feature `in-process`";
     pub(crate) const ELSEWHERE: &'static str =
         "start the leasehold extension, or build with the feature `in-process` to need none";
+    #[cfg(feature = "in-process")]
     pub(crate) const NO_THREAD: &'static str = "the keeper's thread in this process could not be started or reached";
 }
 

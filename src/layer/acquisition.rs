@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use super::core::Core;
-use crate::budget::Budget;
+use super::core::{Core, Planned};
 use crate::clock::{Clock as _, Mono, SystemClock};
 use crate::error::{Error, GrantTooLate, KeeperGone, LeaseBusy, VersionMismatch, refused};
 use crate::keeper::client::{Answer, Broken, Grant, Session};
@@ -27,11 +26,11 @@ impl Acquisition {
         core: &Core,
         session: Arc<Session>,
         key: LockKey,
-        budget: &Budget,
+        planned: &Planned,
         context: &lambda_runtime::Context,
     ) -> Self {
-        let unsent = Some(core.acquire(&key, budget, context));
-        Self { session, key, unsent, latest: budget.latest, clock: core.clock }
+        let unsent = Some(core.acquire(&key, planned, context));
+        Self { session, key, unsent, latest: planned.budget.latest, clock: core.clock }
     }
 
     pub(super) const fn key(&self) -> &LockKey {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lambda_runtime::Context;
 
 use crate::budget::{Budget, Deadline};
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::{Clock as _, Now, SystemClock};
 use crate::error::{DeadlineTooClose, Error, Unlocked};
 use crate::keeper::client::KeeperClient;
 use crate::key::LockKey;
@@ -30,6 +30,13 @@ pub(super) struct Core {
     name: Arc<str>,
     keeper: Arc<KeeperClient>,
     reserve_warned: AtomicBool,
+}
+
+/// A budget, and the moment from which it counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) budget: Budget,
+    now: Now,
 }
 
 /// When a handler is ended.
@@ -71,10 +78,10 @@ impl Core {
     }
 
     /// How long this invocation may take to get its lease, from now on.
-    pub(super) fn budget(&self, context: &Context) -> Result<Budget, DeadlineTooClose> {
+    pub(super) fn plan(&self, context: &Context) -> Result<Planned, DeadlineTooClose> {
         let Settings { reserve, max_wait, .. } = self.settings;
-        let deadline = Deadline::from_epoch_ms(context.deadline);
-        let budget = Budget::plan(self.clock.now(), deadline, reserve, max_wait)?;
+        let now = self.clock.now();
+        let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)?;
         if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 layer = self.name(),
@@ -82,13 +89,13 @@ impl Core {
                  (LEASEHOLD_RESERVE)"
             );
         }
-        Ok(budget)
+        Ok(Planned { budget, now })
     }
 
     /// The line that asks for the lease.
-    pub(super) fn acquire(&self, key: &LockKey, budget: &Budget, context: &Context) -> Box<Acquire> {
+    pub(super) fn acquire(&self, key: &LockKey, planned: &Planned, context: &Context) -> Box<Acquire> {
         let settings = &self.settings;
-        let now = self.clock.now();
+        let Planned { budget, now } = *planned;
         Box::new(Acquire {
             // The session gives it its own.
             id: 0,
@@ -112,8 +119,8 @@ impl Core {
     }
 
     /// After how long without an answer the keeper counts as gone.
-    pub(super) fn patience(&self, budget: &Budget) -> Duration {
-        let now = self.clock.now();
+    pub(super) fn patience(planned: &Planned) -> Duration {
+        let Planned { budget, now } = *planned;
         match (budget.answer_within(now), budget.reserve) {
             // Not all of the reserve goes: an error is to be answered before the deadline.
             (Some(within), Some(reserve)) => within + PATIENCE.min(reserve / 4),

@@ -63,9 +63,9 @@ fn enforce(core: &Core, hold: Arc<Hold>, key: Result<LockKey, Error>, context: &
     if core.is_held_around(&key) {
         return Err(AlreadyHeld { key }.into());
     }
-    let budget = core.budget(context)?;
-    let acquisition = Acquisition::new(core, hold.session().clone(), key, &budget, context);
-    Ok(Step::Acquire { hold, acquisition, patience: core.patience(&budget) })
+    let planned = core.plan(context)?;
+    let acquisition = Acquisition::new(core, hold.session().clone(), key, &planned, context);
+    Ok(Step::Acquire { hold, acquisition, patience: Core::patience(&planned) })
 }
 
 fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Error>, context: &Context) -> Step {
@@ -87,14 +87,14 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Err
             return Step::Run { watch: Watch::Nothing, lease: Ok(core.detached(key)) };
         }
     };
-    let budget = if core.is_held_around(&key) {
+    let planned = if core.is_held_around(&key) {
         Err(AlreadyHeld { key: key.clone() }.into())
     } else {
-        core.budget(context).map_err(Error::from)
+        core.plan(context).map_err(Error::from)
     };
-    match budget {
-        Ok(budget) => {
-            let acquisition = Some(Acquisition::new(core, hold.session().clone(), key.clone(), &budget, context));
+    match planned {
+        Ok(planned) => {
+            let acquisition = Some(Acquisition::new(core, hold.session().clone(), key.clone(), &planned, context));
             let lease = core.lease(key, &hold);
             Step::Run {
                 watch: Watch::Observed { hold, acquisition, lease: lease.clone(), is_lost: false },

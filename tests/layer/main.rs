@@ -1,0 +1,11 @@
+//! The layer around a handler, against a keeper that a test plays by hand over a real socket.
+
+mod answers;
+mod handle;
+mod keeper;
+mod loss;
+mod modes;
+mod order;
+mod release;
+mod support;
+mod types;
