@@ -1,7 +1,54 @@
 //! The keeper: what runs the protocol for a handler.
+//!
+//! One driver, two homes: the extension, a process of its own, and a thread of the handler's own process. Either way a
+//! [`Keeper`] serves connections that speak the session's lines, and pumps one state machine a lease against the store.
 
+#[cfg(feature = "in-process")]
+mod any_store;
+#[cfg(feature = "in-process")]
+mod connection;
+#[cfg(feature = "in-process")]
+mod counts;
+#[cfg(feature = "in-process")]
+mod desk;
+#[cfg(feature = "in-process")]
+mod entropy;
+#[cfg(feature = "in-process")]
+mod event_log;
+#[cfg(feature = "in-process")]
+mod flights;
+#[cfg(feature = "in-process")]
+mod handle;
 #[cfg(feature = "in-process")]
 mod home;
+#[cfg(feature = "in-process")]
+mod lease_task;
+#[cfg(feature = "in-process")]
+mod machine;
+#[cfg(feature = "in-process")]
+mod outbox;
+#[cfg(feature = "in-process")]
+mod requests;
+#[cfg(feature = "in-process")]
+mod session;
+#[cfg(feature = "in-process")]
+mod shared;
+#[cfg(feature = "in-process")]
+mod standing;
+#[cfg(feature = "in-process")]
+mod tasks;
+#[cfg(feature = "in-process")]
+mod terms;
+#[cfg(feature = "in-process")]
+mod wire;
+#[cfg(feature = "in-process")]
+mod wording;
 
 #[cfg(feature = "in-process")]
+pub use counts::KeeperCounts;
+#[cfg(feature = "in-process")]
+pub use handle::{Drained, Keeper};
+#[cfg(feature = "in-process")]
 pub use home::{Home, Peer, PlainHome, SessionId};
+#[cfg(feature = "in-process")]
+pub use shared::KeeperOptions;

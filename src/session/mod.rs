@@ -6,6 +6,7 @@
 mod frame;
 mod message;
 
+pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
 pub use message::{
     Acquire, AnswerTo, CheckAnswer, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason, Table, ToKeeper, VERSION,

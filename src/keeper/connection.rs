@@ -1,0 +1,186 @@
+//! One connection: its first line says what it is for, and the rest follows from that.
+//!
+//! A line that can't be served (not JSON, not UTF-8, too long, of a type or with a field that this version does not know
+//! how to read, or out of place) is answered with `error`, and the connection is closed: what the peer believes about
+//! the session is no longer known. Fields that are not known are ignored.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::handle::Keeper;
+use super::home::Peer;
+use super::outbox::Outbox;
+use super::session::Session;
+use super::shared::set;
+use super::wording::cut;
+use crate::session::{FrameError, FromKeeper, LineReader, ToKeeper, VersionRange};
+
+/// How long a connection may stay without its first line.
+const FIRST_LINE: Duration = Duration::from_secs(10);
+/// How long the last lines may take to leave.
+const FAREWELL: Duration = Duration::from_millis(250);
+
+/// Lines in and lines out.
+#[derive(Debug)]
+pub(super) struct Connection {
+    reader: LineReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    stopping: watch::Receiver<bool>,
+    pub(super) outbox: Arc<Outbox>,
+}
+
+/// What came.
+#[derive(Debug)]
+pub(super) enum Received {
+    /// A line.
+    Line(ToKeeper),
+    /// A line that can't be served, and why.
+    Unserved(String),
+    /// The peer is gone, does not read, or is not served any longer.
+    End,
+}
+
+impl Connection {
+    fn new(stream: UnixStream, stopping: watch::Receiver<bool>) -> Self {
+        let (reader, writer) = stream.into_split();
+        Self { reader: LineReader::new(reader), writer, stopping, outbox: Arc::default() }
+    }
+
+    /// The next line; lines go out meanwhile.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub(super) async fn receive(&mut self) -> Received {
+        loop {
+            if let Some(received) = self.turn().await {
+                return received;
+            }
+        }
+    }
+
+    /// Lines go out, and what comes in is ignored, until `done` says so, the peer is gone, or the limit is reached.
+    /// `done` is asked again after each nudge of the outbox.
+    pub(super) async fn linger(&mut self, limit: Duration, done: impl Fn() -> bool) {
+        let _ = timeout(limit, async {
+            while !(done() && self.outbox.is_empty()) {
+                if let Some(Received::Unserved(_) | Received::End) = self.turn().await {
+                    return;
+                }
+            }
+        })
+        .await;
+    }
+
+    /// Tells why the last line is not served, as the last thing that is told.
+    pub(super) async fn refuse(&mut self, message: String) {
+        tracing::warn!(reason = message, "a connection is closed for a line that can't be served");
+        self.outbox.tell(&FromKeeper::Error { message: cut(message) });
+        let _ = timeout(FAREWELL, async {
+            while !self.outbox.is_empty() {
+                if self.outbox.write(&self.writer).await.is_err() {
+                    return;
+                }
+            }
+        })
+        .await;
+    }
+
+    async fn turn(&mut self) -> Option<Received> {
+        tokio::select! {
+            biased;
+            written = self.outbox.write(&self.writer) => written.err().map(|error| {
+                tracing::debug!(%error, "a connection can't be written to");
+                Received::End
+            }),
+            line = self.reader.next::<ToKeeper>() => Some(match line {
+                Ok(Some(line)) => Received::Line(line),
+                Ok(None) => Received::End,
+                Err(error @ (FrameError::TooLong | FrameError::NotAMessage(_))) => {
+                    Received::Unserved(error.to_string())
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "a connection broke");
+                    Received::End
+                }
+            }),
+            () = set(&mut self.stopping) => Some(Received::End),
+        }
+    }
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
+    let shared = &keeper.inner.shared;
+    let mut connection = Connection::new(stream, shared.stopping.subscribe());
+    let Ok(first) = timeout(FIRST_LINE, connection.receive()).await else {
+        return connection.refuse("no line came".to_owned()).await;
+    };
+    match first {
+        Received::Line(ToKeeper::Hello { versions }) => {
+            if let Some(began) = began(&mut connection, versions).await {
+                shared.home.hello();
+                connection.outbox.tell(&began);
+                only(connection, "`hello` comes alone on its connection", |_| None).await;
+            }
+        }
+        Received::Line(ToKeeper::Begin { versions, request_id, deadline_ms }) => {
+            if let Some(began) = began(&mut connection, versions).await {
+                Session::begin(keeper.clone(), peer, request_id, deadline_ms, connection.outbox.clone(), began)
+                    .run(&mut connection)
+                    .await;
+            }
+        }
+        Received::Line(line @ ToKeeper::Check { .. }) => {
+            let answer = |line: &ToKeeper| match line {
+                ToKeeper::Check { owner } => Some(FromKeeper::Checked(keeper.check(*owner))),
+                _ => None,
+            };
+            if let Some(checked) = answer(&line) {
+                connection.outbox.tell(&checked);
+            }
+            only(connection, "a connection that began with `check` takes nothing else", answer).await;
+        }
+        Received::Line(_) => {
+            connection.refuse("the first line must be `hello`, `begin` or `check`".to_owned()).await;
+        }
+        Received::Unserved(message) => connection.refuse(message).await,
+        Received::End => {}
+    }
+}
+
+/// Answers the lines that `answer` knows an answer to, and none other.
+async fn only(mut connection: Connection, otherwise: &str, answer: impl Fn(&ToKeeper) -> Option<FromKeeper>) {
+    loop {
+        match connection.receive().await {
+            Received::Line(line) => match answer(&line) {
+                Some(line) => connection.outbox.tell(&line),
+                None => return connection.refuse(otherwise.to_owned()).await,
+            },
+            Received::Unserved(message) => return connection.refuse(message).await,
+            Received::End => return,
+        }
+    }
+}
+
+/// The answer that picks a version; without one in common the peer is refused.
+async fn began(connection: &mut Connection, offered: VersionRange) -> Option<FromKeeper> {
+    let spoken = VersionRange::SPOKEN;
+    match spoken.pick(offered) {
+        Some(version) => Some(FromKeeper::Began { version }),
+        None => {
+            let message = format!(
+                "no session version in common: the layer offers {} to {}, this keeper speaks {} to {}; deploy a release \
+                 of both that is at most one session version apart",
+                offered.min, offered.max, spoken.min, spoken.max
+            );
+            connection.refuse(message).await;
+            None
+        }
+    }
+}

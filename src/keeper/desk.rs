@@ -1,0 +1,139 @@
+//! Where a session leaves its one order for a lease, and reads how the lease's task is doing.
+//!
+//! A session and a lease's task never wait for each other: an order is left here and the task is nudged; the task works
+//! it off when it next looks.
+
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::flights::Flight;
+
+/// Why a lease is to be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GiveBack {
+    /// The handler is done.
+    Finished,
+    /// The handler did not finish, and said so.
+    Dropped,
+    /// Nobody wants it any more.
+    Cancelled,
+    /// The session's connection ended without a word.
+    Crash,
+    /// The keeper shuts down.
+    Shutdown,
+}
+
+impl GiveBack {
+    /// Whether `on_crash` decides what happens to the row.
+    pub(super) const fn is_crash(self) -> bool {
+        matches!(self, Self::Dropped | Self::Crash | Self::Shutdown)
+    }
+
+    /// As it stands in the log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Dropped => "dropped",
+            Self::Cancelled => "cancelled",
+            Self::Crash => "crash",
+            Self::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// The order and the state of one lease.
+#[derive(Debug, Default)]
+pub(super) struct Desk {
+    state: Mutex<State>,
+    nudge: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    order: Option<GiveBack>,
+    /// How many `released` lines wait for the write.
+    answers_due: u32,
+    /// The release that is owed to the store since the order was left.
+    debt: Option<Flight>,
+    stage: Stage,
+}
+
+/// How far a lease has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// No answer yet.
+    #[default]
+    Asked,
+    /// Granted, and not lost or given back.
+    Granted,
+    /// Lost, refused or on its way back: the key is free for this session.
+    Over,
+    /// Its task is done.
+    Ended,
+}
+
+impl Desk {
+    /// Leaves the order to give the lease back, unless there is one already. With `answer_later` the task tells
+    /// `released` when the row is written; `owe` notes the write as in flight from this moment on. Returns whether there
+    /// is a task left to see it.
+    pub(super) fn give_back(&self, order: GiveBack, answer_later: bool, owe: impl FnOnce() -> Flight) -> bool {
+        let mut state = self.state();
+        if state.stage == Stage::Ended {
+            return false;
+        }
+        if answer_later {
+            state.answers_due = state.answers_due.saturating_add(1);
+        }
+        if state.order.is_none() {
+            state.order = Some(order);
+            state.debt = Some(owe());
+            state.stage = Stage::Over;
+            self.nudge.notify_one();
+        }
+        true
+    }
+
+    /// Waits for an order.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost: the order stays until it is read.
+    pub(super) async fn order(&self) -> GiveBack {
+        loop {
+            let order = self.state().order;
+            if let Some(order) = order {
+                return order;
+            }
+            self.nudge.notified().await;
+        }
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        self.state().stage
+    }
+
+    /// The task tells how far the lease has come, and `tell`s the session, unless an order was left: who gave the order
+    /// may have been answered already, and a grant told after `released` would confuse it.
+    pub(super) fn advance(&self, stage: Stage, tell: impl FnOnce()) {
+        let mut state = self.state();
+        if state.order.is_none() && state.stage < Stage::Over {
+            state.stage = stage;
+            tell();
+        }
+    }
+
+    /// The task is done; `answer`s what waits for that.
+    pub(super) fn end(&self, answer: impl Fn()) {
+        let mut state = self.state();
+        state.stage = Stage::Ended;
+        state.debt = None;
+        for _ in 0..std::mem::take(&mut state.answers_due) {
+            answer();
+        }
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,73 @@
+//! The lines of the log that tell a lease's life: one event a line, its particulars as fields.
+
+use crate::protocol::{FencingToken, OwnerId, Verdict};
+use crate::store::Lock;
+
+/// What all of these lines are logged under.
+const TARGET: &str = "leasehold::keeper";
+
+pub(super) fn acquired(
+    lock: &Lock,
+    owner: OwnerId,
+    token: FencingToken,
+    waited_ms: u64,
+    attempts: u32,
+    took_over: bool,
+) {
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token = token.get(), waited_ms, attempts, took_over, "acquired"
+    );
+}
+
+pub(super) fn verdict(lock: &Lock, verdict: &Verdict, waited_ms: u64) {
+    let (table, key, request_id) = (&lock.table.name, &lock.key, &lock.holder.request_id);
+    match verdict {
+        Verdict::Busy(busy) => {
+            let holder = busy.holder.as_ref().map(ToString::to_string);
+            tracing::info!(
+                target: TARGET, %table, %key, %request_id, holder, waited_ms, attempts = busy.attempts, "busy"
+            );
+        }
+        Verdict::Failed(failure) => {
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %failure, "failed");
+        }
+        Verdict::Unusable(unusable) => {
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %unusable, "failed");
+        }
+        Verdict::TooLate => {
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = "too late", "failed");
+        }
+        Verdict::Cancelled => {
+            tracing::info!(target: TARGET, %table, %key, %request_id, waited_ms, "cancelled");
+        }
+    }
+}
+
+pub(super) fn released(lock: &Lock, owner: OwnerId, token: u64, held_ms: u64, reason: &str) {
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token, held_ms, reason, "released"
+    );
+}
+
+pub(super) fn not_released(lock: &Lock, owner: OwnerId, token: u64, reason: &str, failure: &impl std::fmt::Display) {
+    tracing::warn!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token, reason, %failure, "not released: the row frees itself when its lease is over"
+    );
+}
+
+pub(super) fn left_to_expire(lock: &Lock, owner: OwnerId, token: u64, reason: &str) {
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token, reason, "left to expire"
+    );
+}
+
+pub(super) fn lost(lock: &Lock, owner: OwnerId, token: u64, reason: &str) {
+    tracing::warn!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token, reason, "lost"
+    );
+}

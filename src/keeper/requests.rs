@@ -1,0 +1,95 @@
+//! The requests of one lease that are not answered yet.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::{self, JoinSet};
+
+use super::flights::Flight;
+use super::shared::Shared;
+use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId};
+use crate::store::Lock;
+
+/// What a request was for, as far as the keeper cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Attempt(OwnerId),
+    Renewal,
+    Release,
+    Look,
+}
+
+impl Purpose {
+    pub(super) const fn of(request: &Request) -> Self {
+        match request {
+            Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } => Self::Attempt(*owner),
+            Request::Renew { .. } => Self::Renewal,
+            Request::Release { .. } => Self::Release,
+            Request::Read => Self::Look,
+        }
+    }
+}
+
+/// An answer, with what it answers.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) id: RequestId,
+    pub(super) purpose: Purpose,
+    pub(super) answer: Answer,
+    /// A write's flight, which ends when this is dropped.
+    pub(super) flight: Option<Flight>,
+}
+
+/// Requests, each in a task of its own so that several can be under way; dropping this ends them.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    tasks: JoinSet<(Answer, Option<Flight>)>,
+    sent: Vec<(task::Id, RequestId, Purpose)>,
+}
+
+impl Requests {
+    /// Sends a request; a write is in flight when this returns.
+    pub(super) fn send(
+        &mut self,
+        shared: &Arc<Shared>,
+        lock: &Arc<Lock>,
+        id: RequestId,
+        request: Request,
+        limit: Duration,
+    ) {
+        let purpose = Purpose::of(&request);
+        let mut flight = (purpose != Purpose::Look).then(|| shared.wire.owe());
+        let (shared, lock) = (shared.clone(), lock.clone());
+        let handle = self.tasks.spawn(async move {
+            let answer = shared.wire.send(&lock, request, limit, flight.as_mut()).await;
+            (answer, flight)
+        });
+        self.sent.push((handle.id(), id, purpose));
+    }
+
+    /// The next answer; `None` when nothing is under way.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub(super) async fn next(&mut self) -> Option<Arrived> {
+        loop {
+            let (task, answer, flight) = match self.tasks.join_next_with_id().await? {
+                Ok((task, (answer, flight))) => (task, answer, flight),
+                // A store that panics has not answered; the write may have been applied.
+                Err(error) => {
+                    let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
+                    (error.id(), Answer { outcome: Outcome::Failed(failure), date: None }, None)
+                }
+            };
+            if let Some(at) = self.sent.iter().position(|(sent, ..)| *sent == task) {
+                let (_, id, purpose) = self.sent.swap_remove(at);
+                return Some(Arrived { id, purpose, answer, flight });
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+}

@@ -1,0 +1,184 @@
+//! One session: the leases that one invocation asked for over one connection.
+//!
+//! The session only passes orders on. It never waits for a lease's task, and no task waits for it: a peer that reads or
+//! writes nothing for minutes holds up nobody, and its leases are renewed all the same.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connection::{Connection, Received};
+use super::desk::{Desk, GiveBack, Stage};
+use super::handle::Keeper;
+use super::home::{Peer, SessionId};
+use super::lease_task::{Assignment, LeaseTask};
+use super::outbox::Outbox;
+use super::terms::{Invocation, Terms};
+use super::wording::failed;
+use crate::protocol::Subject;
+use crate::session::{Acquire, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+
+/// How many leases one session may have under way.
+const MAX_LEASES: usize = 1024;
+/// How long a connection stays open after `end`, for answers that wait for a write.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// A session from its `begin` on. Dropped before its end, everything it holds goes the way of a crash.
+#[derive(Debug)]
+pub(super) struct Session {
+    keeper: Keeper,
+    id: SessionId,
+    peer: Peer,
+    request_id: String,
+    invocation: Invocation,
+    outbox: Arc<Outbox>,
+    leases: HashMap<u64, Lease>,
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Lease {
+    subject: Subject,
+    desk: Arc<Desk>,
+}
+
+impl Session {
+    /// Begins a session and tells so.
+    pub(super) fn begin(
+        keeper: Keeper,
+        peer: Peer,
+        request_id: String,
+        deadline_ms: Option<u64>,
+        outbox: Arc<Outbox>,
+        began: FromKeeper,
+    ) -> Self {
+        let shared = &keeper.inner.shared;
+        let (id, epoch) = shared.begin();
+        let invocation = Invocation::new(epoch, deadline_ms, shared.options.managed_instances, shared.now());
+        shared.home.session_began(id, &request_id);
+        outbox.tell(&began);
+        Self { id, peer, request_id, invocation, outbox, leases: HashMap::new(), over: false, keeper }
+    }
+
+    /// Serves the session to its end.
+    pub(super) async fn run(mut self, connection: &mut Connection) {
+        loop {
+            let message = match connection.receive().await {
+                Received::Line(ToKeeper::Acquire(acquire)) => {
+                    self.acquire(*acquire);
+                    continue;
+                }
+                Received::Line(ToKeeper::Release { id, reason, wait }) => {
+                    self.release(id, reason, wait);
+                    continue;
+                }
+                Received::Line(ToKeeper::End) => {
+                    self.end(GiveBack::Finished);
+                    connection.linger(LINGER, || self.leases.values().all(Lease::is_ended)).await;
+                    return;
+                }
+                Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
+                    "a session takes `acquire`, `release` and `end`".to_owned()
+                }
+                Received::Unserved(message) => message,
+                Received::End => {
+                    self.end(GiveBack::Crash);
+                    return;
+                }
+            };
+            self.tell_all_lost();
+            self.end(GiveBack::Crash);
+            connection.refuse(message).await;
+            return;
+        }
+    }
+
+    fn acquire(&mut self, acquire: Acquire) {
+        let id = acquire.id;
+        match self.admit(acquire) {
+            Ok(terms) => self.start(id, terms),
+            Err((kind, message)) => self.outbox.tell(&failed(id, kind, message)),
+        }
+    }
+
+    fn admit(&mut self, acquire: Acquire) -> Result<Terms, (FailKind, String)> {
+        let shared = &self.keeper.inner.shared;
+        self.leases.retain(|_, lease| !lease.is_ended());
+        if *shared.closing.borrow() {
+            return Err((FailKind::ShuttingDown, "the keeper is shutting down".to_owned()));
+        }
+        if self.leases.contains_key(&acquire.id) {
+            return Err((FailKind::BadRequest, format!("`id` {} is in use in this session", acquire.id)));
+        }
+        if self.leases.len() >= MAX_LEASES {
+            return Err((FailKind::BadRequest, format!("a session may have at most {MAX_LEASES} leases under way")));
+        }
+        let terms =
+            Terms::read(acquire, &self.invocation, shared.now()).map_err(|message| (FailKind::BadRequest, message))?;
+        // One that is lost or on its way back no longer counts: the new one waits for its row like anybody else.
+        let taken = |lease: &Lease| lease.subject == terms.subject && lease.desk.stage() < Stage::Over;
+        if self.leases.values().any(taken) {
+            let message = format!("this session holds or asks for the key `{}` already", terms.lock.key);
+            return Err((FailKind::AlreadyHeld, message));
+        }
+        Ok(terms)
+    }
+
+    fn start(&mut self, id: u64, terms: Terms) {
+        let desk = Arc::new(Desk::default());
+        self.leases.insert(id, Lease { subject: terms.subject.clone(), desk: desk.clone() });
+        let shared = self.keeper.inner.shared.clone();
+        let task = LeaseTask::new(Assignment { shared, desk, outbox: self.outbox.clone(), id, peer: self.peer, terms });
+        self.keeper.inner.tasks.spawn(task.run());
+    }
+
+    fn release(&self, id: u64, reason: ReleaseReason, wait: bool) {
+        let order = match reason {
+            ReleaseReason::Finished => GiveBack::Finished,
+            ReleaseReason::Dropped => GiveBack::Dropped,
+            ReleaseReason::Cancelled => GiveBack::Cancelled,
+        };
+        let shared = &self.keeper.inner.shared;
+        let at_once = !wait && shared.home.may_answer_before_write(self.id);
+        let passed_on =
+            self.leases.get(&id).is_some_and(|lease| lease.desk.give_back(order, !at_once, || shared.wire.owe()));
+        // Where nothing is held under the id any more, the release has nothing left to wait for.
+        if at_once || !passed_on {
+            self.outbox.tell(&FromKeeper::Released { id });
+        }
+    }
+
+    /// The handler's side is over. What is still held goes back; its writes are in flight before the home hears of it.
+    fn end(&mut self, order: GiveBack) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let shared = &self.keeper.inner.shared;
+        for lease in self.leases.values() {
+            lease.desk.give_back(order, false, || shared.wire.owe());
+        }
+        shared.home.session_ended(self.id, &self.request_id);
+    }
+
+    /// Whoever is at the other end of a connection that is about to be closed must not go on believing.
+    fn tell_all_lost(&self) {
+        for (id, lease) in &self.leases {
+            if lease.desk.stage() == Stage::Granted {
+                let reason = "the session broke off at a line that could not be served".to_owned();
+                lease.desk.advance(Stage::Over, || self.outbox.tell(&FromKeeper::Lost { id: *id, reason }));
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end(GiveBack::Crash);
+    }
+}
+
+impl Lease {
+    fn is_ended(&self) -> bool {
+        self.desk.stage() == Stage::Ended
+    }
+}

@@ -1,0 +1,179 @@
+//! The way to the store, for all leases of one keeper: what is in flight, how fresh the connections are, and the two
+//! hands that a freeze needs on it: cutting off what is not answered, and keeping quiet until the freeze is there.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::any_store::AnyStore;
+use super::counts::Counters;
+use super::flights::{Flight, Flights};
+use crate::clock::{Clock, Now};
+use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
+use crate::store::Lock;
+
+/// After this long without an answer the pooled connections are not trusted any more.
+const STALE: Duration = Duration::from_secs(30);
+/// For how long after [`Wire::quiesce`] no write is sent: the freeze, if there is one, comes within a few milliseconds.
+const QUIET: Duration = Duration::from_millis(250);
+/// How long the tasks whose requests were cut get to let go of them.
+const CUT_TURN: Duration = Duration::from_millis(50);
+/// A store keeps to its timeout by itself; one that does not is given up this much later.
+const BACKSTOP: Duration = Duration::from_millis(100);
+
+/// Sends requests.
+#[derive(Debug)]
+pub(super) struct Wire {
+    store: Box<dyn AnyStore>,
+    clock: Arc<dyn Clock>,
+    counters: Arc<Counters>,
+    pool: Mutex<Pool>,
+    flights: Flights,
+    /// Counts up when everything in flight is to be given up.
+    cuts: watch::Sender<u64>,
+    /// Until when writes wait.
+    quiet: watch::Sender<Option<Instant>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pool {
+    /// The last answer, or the moment at which the connections were made anew.
+    fresh_at: Now,
+    /// Whether these connections ever brought an answer.
+    warm: bool,
+}
+
+impl Pool {
+    fn is_stale(&self, now: Now) -> bool {
+        now.larger_elapsed(self.fresh_at) > STALE
+    }
+}
+
+impl Wire {
+    pub(super) fn new(store: Box<dyn AnyStore>, clock: Arc<dyn Clock>, counters: Arc<Counters>) -> Self {
+        let pool = Mutex::new(Pool { fresh_at: clock.now(), warm: false });
+        Self {
+            store,
+            clock,
+            counters,
+            pool,
+            flights: Flights::new(),
+            cuts: watch::Sender::new(0),
+            quiet: watch::Sender::new(None),
+        }
+    }
+
+    /// Notes a write that is decided on; it counts as in flight from here.
+    pub(super) fn owe(&self) -> Flight {
+        self.flights.owe()
+    }
+
+    /// Whether the next request finds a connection that has proved itself.
+    pub(super) fn is_warm(&self, now: Now) -> bool {
+        let pool = *self.pool();
+        pool.warm && !pool.is_stale(now)
+    }
+
+    /// How many writes are owed or unanswered.
+    pub(super) fn in_flight(&self) -> usize {
+        self.flights.count().total()
+    }
+
+    /// Makes the connection ahead of the first request.
+    pub(super) async fn warm_up(&self) {
+        self.store.warm_up_boxed().await;
+        self.pool().fresh_at = self.clock.now();
+    }
+
+    /// Sends one request; a write brings its flight along, and keeps it until the answer is there.
+    pub(super) async fn send(
+        &self,
+        lock: &Lock,
+        request: Request,
+        limit: Duration,
+        flight: Option<&mut Flight>,
+    ) -> Answer {
+        let mut cuts = self.cuts.subscribe();
+        if let Some(flight) = flight {
+            self.wait_for_quiet_to_end().await;
+            flight.take_off();
+        }
+        self.renew_pool();
+        self.counters.requests.add_one();
+        let answer = tokio::select! {
+            // An answer that is there counts, whatever else has happened meanwhile.
+            biased;
+            answer = self.store.send_boxed(lock, request, limit) => answer,
+            _ = cuts.changed() => failed(FailureKind::Connection, "given up before the environment could freeze"),
+            () = sleep(limit.saturating_add(BACKSTOP)) => failed(FailureKind::Timeout, "no answer in time"),
+        };
+        self.note(&answer);
+        answer
+    }
+
+    /// Waits until nothing is in flight; at the limit gives up what is, closes its connections, and returns how many
+    /// that were. Either way no write is sent for a moment from here, unless [`speak`](Self::speak) is called.
+    pub(super) async fn quiesce(&self, limit: Duration) -> usize {
+        let quiet = timeout(limit, self.flights.wait_until(|count| count.total() == 0)).await.is_ok();
+        self.quiet.send_replace(Some(Instant::now() + QUIET));
+        if quiet {
+            return 0;
+        }
+        let cut = self.flights.count().sent;
+        self.cuts.send_modify(|cuts| *cuts += 1);
+        self.drop_pool();
+        let _ = timeout(CUT_TURN, self.flights.wait_until(|count| count.sent == 0)).await;
+        cut
+    }
+
+    /// Writes may be sent again: the environment runs.
+    pub(super) fn speak(&self) {
+        self.quiet.send_if_modified(|quiet| quiet.take().is_some());
+    }
+
+    async fn wait_for_quiet_to_end(&self) {
+        let mut quiet = self.quiet.subscribe();
+        loop {
+            let until = *quiet.borrow_and_update();
+            let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
+            tokio::select! {
+                () = sleep_until(until) => return,
+                changed = quiet.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    fn renew_pool(&self) {
+        let stale = self.pool().is_stale(self.clock.now());
+        if stale {
+            self.drop_pool();
+        }
+    }
+
+    fn drop_pool(&self) {
+        self.store.drop_pool();
+        *self.pool() = Pool { fresh_at: self.clock.now(), warm: false };
+    }
+
+    fn note(&self, answer: &Answer) {
+        if let Outcome::Failed(failure) = &answer.outcome {
+            self.counters.errors.add_one();
+            let silent =
+                matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials);
+            if silent {
+                return;
+            }
+        }
+        *self.pool() = Pool { fresh_at: self.clock.now(), warm: true };
+    }
+
+    fn pool(&self) -> std::sync::MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(kind: FailureKind, message: &str) -> Answer {
+    Answer { outcome: Outcome::Failed(Failure::new(kind, message)), date: None }
+}
