@@ -96,7 +96,7 @@ async fn clear(path: &Path) -> Result<(), BindError> {
 }
 
 /// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it.
-pub async fn serve<F>(listener: UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+pub async fn serve<F>(listener: &UnixListener, session: impl Fn(UnixStream, Peer) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -152,6 +152,13 @@ mod tests {
         (folder, path)
     }
 
+    async fn own<F>(listener: UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        serve(&listener, session).await;
+    }
+
     /// Says the peer's process id and closes; panics for a client that says `!`.
     async fn say_pid(mut stream: UnixStream, peer: Peer) {
         assert_ne!(stream.read_u8().await.unwrap(), b'!', "asked for");
@@ -167,7 +174,7 @@ mod tests {
     #[tokio::test]
     async fn a_session_knows_its_peer_and_a_panic_ends_only_its_own() {
         let (_folder, path) = folder();
-        let server = tokio::spawn(serve(bind(&path).await.unwrap(), say_pid));
+        let server = tokio::spawn(own(bind(&path).await.unwrap(), say_pid));
         assert_eq!(ask_pid(&path).await, std::process::id());
         let mut bad = UnixStream::connect(&path).await.unwrap();
         bad.write_u8(b'!').await.unwrap();
@@ -181,7 +188,8 @@ mod tests {
         let (_folder, path) = folder();
         let alive = Arc::new(());
         let kept = Arc::clone(&alive);
-        let server = tokio::spawn(serve(bind(&path).await.unwrap(), move |stream, _| {
+        let listener = bind(&path).await.unwrap();
+        let server = tokio::spawn(own(listener, move |stream, _| {
             let kept = Arc::clone(&kept);
             async move {
                 let _kept = (stream, kept);
@@ -201,7 +209,7 @@ mod tests {
         drop(bind(&path).await.unwrap());
         assert!(path.exists(), "closing a socket leaves its file");
         let listener = bind(&path).await.unwrap();
-        let server = tokio::spawn(serve(listener, say_pid));
+        let server = tokio::spawn(own(listener, say_pid));
         assert_eq!(ask_pid(&path).await, std::process::id());
         server.abort();
     }
@@ -211,7 +219,7 @@ mod tests {
         let (_folder, path) = folder();
         let listener = bind(&path).await.unwrap();
         assert!(matches!(bind(&path).await, Err(BindError::InUse { .. })));
-        let server = tokio::spawn(serve(listener, say_pid));
+        let server = tokio::spawn(own(listener, say_pid));
         assert_eq!(ask_pid(&path).await, std::process::id());
         server.abort();
     }
