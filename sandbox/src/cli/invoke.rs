@@ -1,0 +1,251 @@
+//! `invoke`: a user's own function with a user's own events, its timeline and its responses.
+
+use std::{
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::{Args, ValueEnum};
+use leasehold_sandbox::{DynamoDb, Invocation, InvokeOrder, Outcome, Sandbox, SandboxBuilder};
+
+use super::{CommandError, FAILED, duration, extension, follow, rows};
+
+const EXAMPLES: &str = "\
+Examples:
+  One event; leasehold's extension from the same target directory; an embedded
+  DynamoDB with the table `leasehold`:
+      leasehold-sandbox invoke --function ./orders --event order.json
+
+  Two events for one key at once: one waits for the other's lock:
+      leasehold-sandbox invoke --function ./orders --concurrent \\
+          --event a.json --event a.json
+
+  What becomes of the lock when the handler is too slow:
+      leasehold-sandbox invoke --function ./orders --event slow.json \\
+          --timeout 3s --rows
+
+  Both at once in one environment, as on Lambda Managed Instances:
+      leasehold-sandbox invoke --function ./orders --managed-instances \\
+          --concurrent --event a.json --event b.json
+
+  An event from standard input, against a DynamoDB of your own:
+      echo '{\"orderId\":\"7\"}' | leasehold-sandbox invoke --event - \\
+          --function ./orders --endpoint-url http://localhost:8000 \\
+          --table locks --create-table
+
+Responses go to standard output, one a line in the order of the events; timeline
+and errors to standard error.
+
+Exit status: 0 if every invocation succeeded, 1 if one failed, 2 if the sandbox
+could not run them.";
+
+/// Run a function with event files and show what happened.
+#[derive(Debug, Args)]
+#[command(after_long_help = EXAMPLES, after_help = "Examples: leasehold-sandbox invoke --help")]
+pub(super) struct Invoke {
+    /// The function's binary.
+    #[arg(long, value_name = "PATH")]
+    function: PathBuf,
+
+    /// An extension's binary, once for each. Without it, `leasehold` beside this executable.
+    #[arg(long, value_name = "PATH", conflicts_with = "no_extension")]
+    extension: Vec<PathBuf>,
+
+    /// Run the function without any extension.
+    #[arg(long)]
+    no_extension: bool,
+
+    /// A file with an event, JSON; `-` for standard input. Give it several times for several invocations.
+    #[arg(long, value_name = "FILE", required = true)]
+    event: Vec<PathBuf>,
+
+    /// Invoke with all events at once, not one after the other.
+    #[arg(long)]
+    concurrent: bool,
+
+    /// How many environments may live at once. Without it, 1, or as many as events with --concurrent.
+    #[arg(long, value_name = "N")]
+    environments: Option<usize>,
+
+    /// The function's timeout.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
+    timeout: Duration,
+
+    /// The memory size that the function is told, in MB. It is not enforced.
+    #[arg(long, value_name = "MB", default_value_t = 128)]
+    memory: u32,
+
+    /// The function's name.
+    #[arg(long, value_name = "NAME", default_value = "sandbox")]
+    name: String,
+
+    /// An environment variable for function and extension, as often as needed.
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
+    variables: Vec<(String, String)>,
+
+    /// A DynamoDB endpoint to use in place of the embedded one. Credentials are taken from this command's environment.
+    #[arg(long, value_name = "URL")]
+    endpoint_url: Option<String>,
+
+    /// The lock table, given to function and extension as LEASEHOLD_TABLE. The embedded DynamoDB always has it.
+    #[arg(long, value_name = "NAME", default_value = "leasehold")]
+    table: String,
+
+    /// Create the table at --endpoint-url too, if it isn't there.
+    #[arg(long, requires = "endpoint_url")]
+    create_table: bool,
+
+    /// Print the table's rows at the end, to see what became of the locks.
+    #[arg(long)]
+    rows: bool,
+
+    /// Behave as Lambda Managed Instances: many invocations at once in an environment, no freeze, no kill at the deadline.
+    #[arg(long)]
+    managed_instances: bool,
+
+    /// How many invocations an environment takes at once on Managed Instances.
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "managed_instances")]
+    concurrency: usize,
+
+    /// When the extension hears of an invocation.
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Order::RuntimeFirst)]
+    order: Order,
+
+    /// Name the tenant, as functions with tenant isolation get it.
+    #[arg(long, value_name = "ID")]
+    tenant: Option<String>,
+
+    /// Print no timeline, only the responses.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// A millisecond after the runtime.
+    RuntimeFirst,
+    /// A millisecond before the runtime.
+    ExtensionFirst,
+    /// Once the handler has answered.
+    AfterHandler,
+}
+
+impl Invoke {
+    pub(super) async fn run(self, colour: bool) -> Result<ExitCode, CommandError> {
+        let events = self.event.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let sandbox = self.builder(events.len())?.start().await?;
+        if self.endpoint_url.is_none() || self.create_table {
+            sandbox.tables().create_lock_table(self.table.as_str()).await?;
+        }
+        let show = (!self.quiet).then_some(colour);
+        let outcomes = follow::while_running(sandbox.log(), show, async {
+            let outcomes = self.invoke(&sandbox, events).await;
+            // In good order, so that the extension's last steps are seen as well.
+            sandbox.shutdown().await;
+            outcomes
+        })
+        .await?;
+        if self.rows {
+            let mut out = io::stderr().lock();
+            for row in sandbox.tables().rows(&self.table).await? {
+                writeln!(out, "row: {}", rows::json_of(&row))?;
+            }
+        }
+        report(&outcomes)
+    }
+
+    fn builder(&self, events: usize) -> Result<SandboxBuilder, CommandError> {
+        let environments = match self.environments {
+            Some(limit) => limit,
+            None if self.concurrent && !self.managed_instances => events,
+            None => 1,
+        };
+        let mut builder = Sandbox::builder()
+            .function(&self.function)
+            .name(&self.name)
+            .timeout(self.timeout)
+            .memory_mb(self.memory)
+            .environments(environments)
+            .invoke_order(match self.order {
+                Order::RuntimeFirst => InvokeOrder::RuntimeFirst,
+                Order::ExtensionFirst => InvokeOrder::ExtensionFirst,
+                Order::AfterHandler => InvokeOrder::AfterHandler,
+            })
+            .env("LEASEHOLD_TABLE", &self.table);
+        if self.managed_instances {
+            builder = builder.managed_instances(self.concurrency);
+        }
+        if let Some(url) = &self.endpoint_url {
+            builder = builder.dynamodb(DynamoDb::Endpoint(url.clone()));
+        }
+        if !self.no_extension {
+            let extensions = if self.extension.is_empty() { vec![extension::find()?] } else { self.extension.clone() };
+            builder = extensions.into_iter().fold(builder, SandboxBuilder::extension);
+        }
+        Ok(self.variables.iter().fold(builder, |builder, (name, value)| builder.env(name, value)))
+    }
+
+    /// The outcomes in the order of the events.
+    async fn invoke(&self, sandbox: &Sandbox, events: Vec<String>) -> Vec<Outcome> {
+        let invocation = |event: String| {
+            let invocation = Invocation::from(event);
+            match &self.tenant {
+                Some(tenant) => invocation.tenant(tenant),
+                None => invocation,
+            }
+        };
+        let mut outcomes = Vec::new();
+        if self.concurrent {
+            let started: Vec<_> = events.into_iter().map(|event| sandbox.start_invocation(invocation(event))).collect();
+            for handle in started {
+                outcomes.push(handle.outcome().await);
+            }
+        } else {
+            for event in events {
+                outcomes.push(sandbox.invoke(invocation(event)).await);
+            }
+        }
+        outcomes
+    }
+}
+
+fn report(outcomes: &[Outcome]) -> Result<ExitCode, CommandError> {
+    let mut out = io::stdout().lock();
+    for outcome in outcomes {
+        match &outcome.result {
+            Ok(response) => writeln!(out, "{}", response.text())?,
+            Err(error) => writeln!(out, "{}", error.body)?,
+        }
+    }
+    out.flush()?;
+    let failed = outcomes.iter().filter(|outcome| !outcome.is_success()).count();
+    if failed == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    writeln!(io::stderr(), "{failed} of {} invocations failed", outcomes.len())?;
+    Ok(ExitCode::from(FAILED))
+}
+
+/// An event has to be JSON: Lambda takes nothing else.
+fn read(path: &Path) -> Result<String, CommandError> {
+    let from = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let mut text = String::new();
+    let read = if path.as_os_str() == "-" {
+        io::stdin().read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
+    };
+    read.map_err(|error| CommandError::Usage(format!("the event {from} could not be read: {error}")))?;
+    let parsed: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&text);
+    parsed.map_err(|error| CommandError::Usage(format!("the event {from} is no JSON: {error}")))?;
+    Ok(text)
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("{text:?} is no NAME=VALUE")),
+    }
+}

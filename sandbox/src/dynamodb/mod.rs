@@ -1,0 +1,46 @@
+//! A DynamoDB of the sandbox's own, in memory and on loopback, and a view on the tables of any.
+
+mod tables;
+
+use std::net::Ipv4Addr;
+
+use dynoxide::Database;
+use tokio::net::TcpListener;
+
+pub use self::tables::{LockTable, Row, Tables};
+use crate::{Error, task::OwnedRuntime};
+
+/// The embedded DynamoDB; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    url: String,
+    /// Threads of its own: SQLite works without yielding.
+    _executor: OwnedRuntime,
+}
+
+impl Embedded {
+    pub(crate) fn start() -> Result<Self, Error> {
+        let database = Database::memory().map_err(|error| Error::EmbeddedDynamoDb(error.to_string()))?;
+        let executor = OwnedRuntime::new("dynamodb").map_err(Error::io("start DynamoDB's threads"))?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let listener = listener.map_err(Error::io("listen on the loopback interface"))?;
+        let port = listener.local_addr().map_err(Error::io("read the port"))?.port();
+        listener.set_nonblocking(true).map_err(Error::io("prepare DynamoDB's port"))?;
+        executor.spawn(async move {
+            let listener = match TcpListener::from_std(listener) {
+                Ok(listener) => listener,
+                Err(error) => return tracing::error!(%error, "DynamoDB's port can't be used"),
+            };
+            // Ends with its executor and never by itself.
+            if let Err(error) = dynoxide::server::serve_with_shutdown(listener, database, std::future::pending()).await
+            {
+                tracing::error!(error, "the embedded DynamoDB ended");
+            }
+        });
+        Ok(Self { url: format!("http://127.0.0.1:{port}"), _executor: executor })
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
