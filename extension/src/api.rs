@@ -113,8 +113,8 @@ pub enum NextError {
     #[error("the registered identifier makes no request: {0}")]
     Request(#[from] http::Error),
     /// The connection failed.
-    #[error("the Extensions API can't be reached: {0}")]
-    Transport(#[source] BoxError),
+    #[error("the Extensions API can't be reached: {}", chain(.0.as_ref()))]
+    Transport(BoxError),
     /// The API answered with something else than 200.
     #[error("the Extensions API answered {status}: {body}")]
     Status {
@@ -129,6 +129,12 @@ pub enum NextError {
     /// The answer is no event.
     #[error("the Extensions API's answer is no event: {0}")]
     NoEvent(#[from] serde_json::Error),
+}
+
+/// An error with everything that lies below it: hyper's own words don't say what the system said.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let below = std::iter::successors(error.source(), |error| error.source());
+    below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }
 
 /// The registered extension's end of the API.

@@ -10,6 +10,11 @@ use crate::backoff::Backoff;
 use crate::hold::Step;
 use crate::home::ExtensionHome;
 
+/// The delay after a first failure.
+const FIRST_DELAY: Duration = Duration::from_millis(10);
+/// The longest delay: for this long an invocation may find the extension not listening.
+const LONGEST_DELAY: Duration = Duration::from_secs(1);
+
 /// The end of the environment, as it was announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shutdown {
@@ -25,34 +30,39 @@ pub struct Shutdown {
 ///
 /// An event that was under way is lost.
 pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper) -> Shutdown {
-    let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
+    let mut failures = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+    // Events that are not known come well-formed, but possibly without end.
+    let mut unknown = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
     loop {
         hold_next(home, keeper).await;
         tracing::debug!("calling Next");
-        let delay = match api.next().await {
+        let answer = api.next().await;
+        if answer.is_ok() {
+            failures.succeeded();
+        }
+        match answer {
             Ok(Event::Invoke { request_id, deadline_ms }) => {
-                backoff.succeeded();
+                unknown.succeeded();
                 tracing::debug!(%request_id, deadline_ms, "invocation");
                 home.invoked(request_id, deadline_ms);
-                continue;
             }
             Ok(Event::Shutdown { reason, deadline_ms }) => return Shutdown { reason, deadline_ms },
             Ok(Event::Unknown { name }) => {
-                let delay = backoff.failed();
-                if backoff.is_worth_a_line() {
+                let delay = unknown.failed();
+                if unknown.is_worth_a_line() {
                     tracing::warn!(event = name, "an event that this release does not know; Next is called again");
                 }
-                delay
+                sleep(delay).await;
             }
             Err(error) => {
-                let delay = backoff.failed();
-                if backoff.is_worth_a_line() {
-                    tracing::warn!(%error, "Next brought no event; it is called again on a new connection");
+                let delay = failures.failed();
+                if failures.is_worth_a_line() {
+                    let error = &error as &(dyn std::error::Error + 'static);
+                    tracing::warn!(error, "Next brought no event; it is called again on a new connection");
                 }
-                delay
+                sleep(delay).await;
             }
-        };
-        sleep(delay).await;
+        }
     }
 }
 
