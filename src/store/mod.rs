@@ -1,11 +1,23 @@
 //! The store's contract: who keeps the rows.
 
+mod connection;
+mod date;
+mod dynamodb;
+mod errors;
+mod leasehold_v1;
+mod row_format;
+mod text;
+mod usage;
+
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
 use crate::protocol::{Answer, HolderInfo, Request};
 use crate::session::Table;
+
+pub use dynamodb::DynamoDb;
+pub use usage::StoreUsage;
 
 /// One lock: where its row is, and what people are told by it while it is held.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,91 @@
+//! A client with connections of its own, which can be given up as a whole.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, StalledStreamProtectionConfig};
+use aws_sdk_dynamodb::{Client, Config};
+use tokio::sync::{OnceCell, watch};
+
+/// The connections in use now, and how to make new ones.
+#[derive(Debug)]
+pub(super) struct Connections {
+    config: OnceCell<SdkConfig>,
+    current: Mutex<Arc<Connection>>,
+}
+
+impl Connections {
+    /// None yet: the first request makes one, and reads the settings from the environment unless they are given.
+    pub(super) fn new(config: Option<SdkConfig>) -> Self {
+        Self { config: OnceCell::new_with(config), current: Mutex::default() }
+    }
+
+    /// Reads the settings from the environment unless that was done, or they were given.
+    pub(super) async fn config(&self) -> &SdkConfig {
+        self.config.get_or_init(|| aws_config::defaults(behavior()).load()).await
+    }
+
+    /// What the next request is to be sent by.
+    pub(super) fn current(&self) -> Arc<Connection> {
+        Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The client of a connection, made at its first use: that loads the system's root certificates.
+    pub(super) async fn client<'a>(&self, connection: &'a Connection) -> &'a Client {
+        let config = self.config().await;
+        connection.client.get_or_init(|| Client::from_conf(client_config(config)))
+    }
+
+    /// Gives up the current connections with everything in flight on them.
+    pub(super) fn drop_all(&self) {
+        let old = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));
+        old.given_up.send_replace(true);
+    }
+}
+
+/// A client's pool of connections. The pool closes the idle ones when the last handle to it is gone, and each one in
+/// flight when its request's future is dropped.
+#[derive(Debug)]
+pub(super) struct Connection {
+    client: OnceLock<Client>,
+    given_up: watch::Sender<bool>,
+}
+
+impl Default for Connection {
+    fn default() -> Self {
+        Self { client: OnceLock::new(), given_up: watch::Sender::new(false) }
+    }
+}
+
+impl Connection {
+    /// Done once the connection was given up.
+    pub(super) fn given_up(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut given_up = self.given_up.subscribe();
+        async move {
+            // An error would mean that the connection itself is gone.
+            let _ = given_up.wait_for(|given_up| *given_up).await;
+        }
+    }
+}
+
+/// The protocol alone retries and limits time, for only it knows what an unknown outcome means.
+///
+/// Credentials are asked for anew with each set of connections: a clone of a snapshot must not go on with those of its
+/// original, and connections are given up after every long silence.
+fn client_config(config: &SdkConfig) -> Config {
+    aws_sdk_dynamodb::config::Builder::from(config)
+        .behavior_version(behavior())
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::disabled())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .identity_cache(IdentityCache::lazy().build())
+        .build()
+}
+
+/// The SDK's defaults that this crate was written against.
+fn behavior() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}

@@ -1,0 +1,248 @@
+//! The store over DynamoDB: one request, one answer, never a retry.
+
+use std::fmt;
+use std::pin::pin;
+use std::time::Duration;
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use tokio::time::{sleep, timeout};
+
+use super::connection::{Connection, Connections};
+use super::date::DateReader;
+use super::errors::failure;
+use super::leasehold_v1::LeaseholdV1;
+use super::row_format::{RowFormat, Update, primary_key};
+use super::usage::{Counters, StoreUsage};
+use super::{Lock, Store};
+use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
+use crate::session::Table;
+
+/// How long a reply that lies in the socket's buffer may take from there to here when the timer has already fired. After
+/// a freeze both happen at once, and the task that reads the socket may be the later one to run.
+const LAST_LOOK: Duration = Duration::from_millis(10);
+
+/// How long the warming request may take: nobody waits for its answer, but the environment's init has a limit.
+const WARM_UP: Duration = Duration::from_secs(2);
+
+/// What a request that only warms the connection asks for. No key is ever resolved to this one in a table of a namespace,
+/// and reading it in any other does no harm.
+const NOBODYS: &str = "leasehold-warm-up";
+
+/// Keeps the rows in DynamoDB tables, in the format `leasehold/1`.
+///
+/// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else.
+pub struct DynamoDb {
+    connections: Connections,
+    format: Box<dyn RowFormat>,
+    usage: Counters,
+    warm_table: Option<Table>,
+}
+
+impl DynamoDb {
+    /// A store with the Region, the credentials and the endpoint that the environment names (`AWS_REGION`,
+    /// `AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`, a profile, the container's or the instance's role, …).
+    ///
+    /// Nothing is sent to DynamoDB and nothing fails: what is missing or wrong is told in the answer to the first request.
+    pub async fn from_env() -> Self {
+        let store = Self::lazy();
+        store.connections.config().await;
+        store
+    }
+
+    /// Like [`DynamoDb::from_env`], but the environment is read with the first request or [`Store::warm_up`], and within
+    /// its time: for who must not wait now.
+    #[must_use]
+    pub fn lazy() -> Self {
+        Self::new(None)
+    }
+
+    /// A store with these settings. Retries and timeouts in them don't count: the protocol has its own.
+    #[must_use]
+    pub fn with_config(config: SdkConfig) -> Self {
+        Self::new(Some(config))
+    }
+
+    fn new(config: Option<SdkConfig>) -> Self {
+        Self {
+            connections: Connections::new(config),
+            format: Box::new(LeaseholdV1),
+            usage: Counters::default(),
+            warm_table: None,
+        }
+    }
+
+    /// Names a table for [`Store::warm_up`] to read from: then its request is one that the role may send.
+    #[must_use]
+    pub fn warming(self, table: Table) -> Self {
+        Self { warm_table: Some(table), ..self }
+    }
+
+    /// What was asked of DynamoDB so far.
+    #[must_use]
+    pub fn usage(&self) -> StoreUsage {
+        self.usage.snapshot()
+    }
+
+    /// The exchange itself, however long it takes.
+    async fn exchange(&self, by: &Connection, lock: &Lock, request: &Request, date: &DateReader) -> Outcome {
+        let client = self.connections.client(by).await;
+        match self.format.encode(lock, request) {
+            Some(update) => self.write(client, lock, request, update, date).await,
+            None => self.read(client, lock, date).await,
+        }
+    }
+
+    async fn write(
+        &self,
+        client: &Client,
+        lock: &Lock,
+        request: &Request,
+        update: Update,
+        date: &DateReader,
+    ) -> Outcome {
+        let new = if update.is_last { ReturnValue::None } else { ReturnValue::UpdatedNew };
+        let reply = client
+            .update_item()
+            .table_name(&lock.table.name)
+            .set_key(Some(primary_key(&lock.table, &lock.key)))
+            .update_expression(update.expression())
+            .condition_expression(update.condition)
+            .set_expression_attribute_names(Some(update.names))
+            .set_expression_attribute_values((!update.values.is_empty()).then_some(update.values))
+            .return_values(new)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .customize()
+            .interceptor(date.clone())
+            .send()
+            .await;
+        match reply {
+            Ok(output) => {
+                self.usage.wrote(output.consumed_capacity());
+                match self.format.written(request, output.attributes()) {
+                    Ok(version) => Outcome::Written { version },
+                    // It was applied, but to what is not known: what may have landed is found out by the next attempt.
+                    Err(found) => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}")),
+                }
+            }
+            Err(error) => self
+                .refused(&error, request)
+                .unwrap_or_else(|| Outcome::Failed(failure(&error, "UpdateItem", &lock.table.name))),
+        }
+    }
+
+    /// The refusal that an error is, if it is one.
+    ///
+    /// Without the row that refused, it was absent, as DynamoDB answers for a takeover, a renewal and a release. An
+    /// absent row can't refuse an acquire: there the endpoint does not know how to return it.
+    fn refused(&self, error: &SdkError<UpdateItemError, HttpResponse>, request: &Request) -> Option<Outcome> {
+        let Some(UpdateItemError::ConditionalCheckFailedException(refusal)) = error.as_service_error() else {
+            return None;
+        };
+        let item = refusal.item().filter(|item| !item.is_empty());
+        if item.is_none() && matches!(request, Request::Acquire { .. }) {
+            let message = "the endpoint refused a write without the row that refused it: it has to support \
+                           `ReturnValuesOnConditionCheckFailure`, as DynamoDB does";
+            return Some(failed(FailureKind::Rejected, message));
+        }
+        Some(Outcome::Refused { row: self.format.decode(item) })
+    }
+
+    async fn read(&self, client: &Client, lock: &Lock, date: &DateReader) -> Outcome {
+        let reply = client
+            .get_item()
+            .table_name(&lock.table.name)
+            .set_key(Some(primary_key(&lock.table, &lock.key)))
+            .consistent_read(true)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .customize()
+            .interceptor(date.clone())
+            .send()
+            .await;
+        match reply {
+            Ok(output) => {
+                self.usage.read(output.consumed_capacity());
+                Outcome::Read { row: self.format.decode(output.item()) }
+            }
+            Err(error) => Outcome::Failed(failure(&error, "GetItem", &lock.table.name)),
+        }
+    }
+
+    /// A key that is named like one of the format's attributes would be overwritten by it.
+    fn clash(&self, table: &Table) -> Option<Outcome> {
+        let names = std::iter::once(&table.key_attribute).chain(table.sort_key.iter().map(|(name, _)| name));
+        let clash = names.into_iter().find(|name| self.format.attributes().contains(&name.as_str()))?;
+        let message = format!(
+            "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there",
+            table.name
+        );
+        Some(failed(FailureKind::WrongKeySchema, message))
+    }
+}
+
+impl Store for DynamoDb {
+    async fn send(&self, lock: &Lock, request: Request, limit: Duration) -> Answer {
+        if let Some(outcome) = self.clash(&lock.table) {
+            return Answer { outcome, date: None };
+        }
+        self.usage.sent(&request);
+        let connection = self.connections.current();
+        let given_up = connection.given_up();
+        let date = DateReader::default();
+        let mut reply = pin!(self.exchange(&connection, lock, &request, &date));
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut reply => outcome,
+            () = given_up => failed(FailureKind::Connection, "the connection was given up while the request was in flight"),
+            () = sleep(limit) => match timeout(LAST_LOOK, &mut reply).await {
+                Ok(outcome) => outcome,
+                Err(_) => failed(
+                    FailureKind::Timeout,
+                    format!("no answer within {} ms from table `{}`", limit.as_millis(), lock.table.name),
+                ),
+            },
+        };
+        self.usage.ended(&outcome);
+        Answer { date: date.seen().filter(|_| was_answered(&outcome)), outcome }
+    }
+
+    /// Reads a key that nobody uses, from the table given to [`DynamoDb::warming`] or, without one, from a table that
+    /// need not exist. What is answered does not matter: name resolution, the TLS connection and the credentials do.
+    async fn warm_up(&self) {
+        let table = self.warm_table.clone().unwrap_or_else(|| Table::new(NOBODYS));
+        let lock = Lock { table, key: NOBODYS.to_owned(), holder: Default::default() };
+        let connection = self.connections.current();
+        let given_up = connection.given_up();
+        let date = DateReader::default();
+        let read = self.exchange(&connection, &lock, &Request::Read, &date);
+        tokio::select! {
+            outcome = read => tracing::debug!(?outcome, "the connection to DynamoDB is warm"),
+            () = given_up => {}
+            () = sleep(WARM_UP) => tracing::debug!("DynamoDB did not answer while the connection was warmed"),
+        }
+    }
+
+    fn drop_connections(&self) {
+        self.connections.drop_all();
+    }
+}
+
+impl fmt::Debug for DynamoDb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DynamoDb").field("format", &self.format).field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}
+
+/// What comes after a request was given up, or only in part, is no answer, and its `Date` is none either.
+fn was_answered(outcome: &Outcome) -> bool {
+    !matches!(outcome, Outcome::Failed(failure) if matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection))
+}
+
+fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {
+    Outcome::Failed(Failure::new(kind, message))
+}

@@ -1,0 +1,177 @@
+//! Sorts what went wrong with a request by what follows from it.
+
+use std::error::Error;
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+
+use super::text::{chain, printable};
+use crate::protocol::{Failure, FailureKind};
+
+/// How much of what the service or the client said is told on.
+const MAX_MESSAGE: usize = 600;
+
+/// The failure that an error means, for a request of this operation on this table.
+pub(super) fn failure<E>(error: &SdkError<E, HttpResponse>, operation: &str, table: &str) -> Failure
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    let at = format!("{operation} on table `{}`", printable(table, 256));
+    match error {
+        SdkError::ServiceError(answer) => {
+            let status = answer.raw().status().as_u16();
+            answered(status, answer.err().code(), answer.err().message().unwrap_or_default(), &at, table)
+        }
+        // An answer that could not be read, of whatever status: the write may have been applied.
+        SdkError::ResponseError(answer) => Failure::new(
+            FailureKind::Server,
+            format!("the answer to {at} (HTTP {}) could not be read: {}", answer.raw().status(), said(error)),
+        ),
+        SdkError::TimeoutError(_) => Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error))),
+        SdkError::DispatchFailure(dispatch) => match dispatch.as_connector_error() {
+            _ if caused_by::<CredentialsError>(error) => no_credentials(error, &at),
+            Some(cause) if cause.is_timeout() => {
+                Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error)))
+            }
+            Some(cause) if cause.is_user() => never_sent(error, &at),
+            _ => Failure::new(
+                FailureKind::Connection,
+                format!(
+                    "{at} failed: {}; if it lasts, check the endpoint, name resolution and the route to DynamoDB \
+                     (in a VPC, its gateway endpoint)",
+                    said(error)
+                ),
+            ),
+        },
+        SdkError::ConstructionFailure(_) if caused_by::<CredentialsError>(error) => no_credentials(error, &at),
+        _ => never_sent(error, &at),
+    }
+}
+
+/// DynamoDB's own answer, or one of something that stands between.
+fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &str) -> Failure {
+    let Some(code) = code else {
+        return anonymous(status, at);
+    };
+    let kind = kind_of(code, status, message);
+    let said = match printable(message, MAX_MESSAGE) {
+        message if message.is_empty() => String::new(),
+        message => format!(": {}", message.trim_end_matches('.')),
+    };
+    let advice = advice(kind, &printable(table, 256));
+    Failure::new(kind, format!("DynamoDB answered {at} with {}{said}{advice}", printable(code, 100)))
+}
+
+/// DynamoDB names every error. What a proxy answers without a name may come after it passed the request on.
+fn anonymous(status: u16, at: &str) -> Failure {
+    let surely_not_passed_on = matches!(status, 300..=407 | 411..=417);
+    let kind = if surely_not_passed_on { FailureKind::Rejected } else { FailureKind::Server };
+    let message = format!(
+        "{at} was answered with HTTP {status} and without an error's name, so probably not by DynamoDB: check the \
+         endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way"
+    );
+    Failure::new(kind, message)
+}
+
+fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
+    match code {
+        "ProvisionedThroughputExceededException"
+        | "ThrottlingException"
+        | "Throttling"
+        | "ThrottledException"
+        | "RequestLimitExceeded"
+        | "RequestThrottled"
+        | "RequestThrottledException"
+        | "TooManyRequestsException"
+        | "BandwidthLimitExceeded"
+        | "LimitExceededException"
+        | "SlowDown" => FailureKind::Throttled,
+        "TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException" => {
+            FailureKind::TransactionConflict
+        }
+        "ResourceNotFoundException" | "TableNotFoundException" => FailureKind::MissingTable,
+        "ValidationException" if is_about_the_key(message) => FailureKind::WrongKeySchema,
+        "AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation" | "UnauthorizedException" => {
+            FailureKind::AccessDenied
+        }
+        "UnrecognizedClientException"
+        | "InvalidClientTokenId"
+        | "InvalidAccessKeyId"
+        | "InvalidSignatureException"
+        | "InvalidSignature"
+        | "SignatureDoesNotMatch"
+        | "IncompleteSignatureException"
+        | "IncompleteSignature"
+        | "ExpiredTokenException"
+        | "ExpiredToken"
+        | "RequestExpired"
+        | "RequestTimeTooSkewed"
+        | "MissingAuthenticationTokenException"
+        | "MissingAuthenticationToken"
+        | "AuthFailure" => FailureKind::Credentials,
+        "InternalServerError"
+        | "InternalServerErrorException"
+        | "InternalFailure"
+        | "InternalFailureException"
+        | "ServiceUnavailable"
+        | "ServiceUnavailableException" => FailureKind::Server,
+        _ if status >= 500 => FailureKind::Server,
+        _ => FailureKind::Rejected,
+    }
+}
+
+/// A validation error has one name for a hundred causes: these are the texts of those that a table's key has.
+fn is_about_the_key(message: &str) -> bool {
+    [
+        "does not match the schema",
+        "number of conditions on the keys is invalid",
+        "Missing the key",
+        "Type mismatch for key",
+        "is part of the key",
+    ]
+    .iter()
+    .any(|text| message.contains(text))
+}
+
+/// What to change, where trying again does not help.
+fn advice(kind: FailureKind, table: &str) -> String {
+    match kind {
+        FailureKind::MissingTable => {
+            format!("; create `{table}`, or correct the table's name, the Region or the account")
+        }
+        FailureKind::WrongKeySchema => format!(
+            "; `{table}` needs a partition key of type S that is named as in the settings (`key` unless set), and a \
+             sort key of type S exactly where the settings have one"
+        ),
+        FailureKind::AccessDenied => {
+            format!("; the function's role needs dynamodb:UpdateItem and dynamodb:GetItem on `{table}`")
+        }
+        FailureKind::Credentials => "; check the role, its credentials and this host's clock".to_owned(),
+        FailureKind::Throttled => "; if it lasts, raise the table's capacity or set it to on-demand".to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn no_credentials(error: &dyn Error, at: &str) -> Failure {
+    let message = format!(
+        "{at} was not sent: {}; on Lambda the function's role provides credentials, elsewhere set \
+         `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` or a profile",
+        said(error)
+    );
+    Failure::new(FailureKind::Credentials, message)
+}
+
+fn never_sent(error: &dyn Error, at: &str) -> Failure {
+    let message = format!("{at} was not sent: {}; check `AWS_REGION`, the endpoint and the table's name", said(error));
+    Failure::new(FailureKind::Rejected, message)
+}
+
+/// The cause's own words: the outermost error only says that there was one.
+fn said(error: &dyn Error) -> String {
+    error.source().map_or_else(|| chain(error, MAX_MESSAGE), |cause| chain(cause, MAX_MESSAGE))
+}
+
+fn caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| error.source()).any(|error| error.is::<T>())
+}

@@ -1,0 +1,262 @@
+//! The row format `leasehold/1`: which conditional write carries out each request.
+//!
+//! | attribute | type | |
+//! |---|---|---|
+//! | `key` (settable) | S | the partition key |
+//! | `format` | S | `leasehold/1` |
+//! | `version` | N | one higher with every write that gives or extends a lease |
+//! | `lease_ms` | N | how long a lease lasts unrenewed |
+//! | `owner` | S | the holder's identity; only while the row is held |
+//! | `expires_at` | N | when the lease ends by server time, in epoch milliseconds; only while held, and not always then |
+//! | `holder` | M | what people are told; only while held |
+//! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
+
+mod decode;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::Lock;
+use super::row_format::{Item, RowFormat, Update};
+use crate::clock::Wall;
+use crate::protocol::{HolderInfo, OwnerId, Request, Row};
+
+/// What `format` says on a row of this format.
+const FORMAT: &str = "leasehold/1";
+
+/// No version is as high as this: what DynamoDB counts exactly is far more, what other languages read exactly is not.
+const VERSION_END: u64 = 1 << 63;
+
+/// An `IN` takes at most this many operands.
+const MAX_OPERANDS: usize = 100;
+
+/// At most this many owners are listed, the newest ones, for an expression has at most 4 KB. Leaving out the older ones
+/// only narrows the condition: should the row belong to one of them, its lease is waited for.
+const MAX_OWNERS: usize = 400;
+
+/// The row format `leasehold/1`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LeaseholdV1;
+
+impl RowFormat for LeaseholdV1 {
+    fn attributes(&self) -> &'static [&'static str] {
+        &["format", "version", "lease_ms", "owner", "expires_at", "holder", "ttl"]
+    }
+
+    fn encode(&self, lock: &Lock, request: &Request) -> Option<Update> {
+        let mut update = Update::default();
+        match request {
+            Request::Acquire { owner, at, lease, expires_at, unknown } => {
+                give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
+                let absent = update.name_as("key", &lock.table.key_attribute);
+                let guard = ours(&mut update);
+                // A version that only a hand could have written must not be counted on: the row is malformed.
+                let (low, high) = (update.value("low", number(0)), update.value("high", number(VERSION_END - 2)));
+                let free = format!("attribute_not_exists({})", update.name("owner"));
+                let takeable = match one_of(&mut update, unknown) {
+                    Some(mine) => format!("({free} OR {mine})"),
+                    None => free,
+                };
+                update.condition = format!(
+                    "attribute_not_exists({absent}) OR ({guard} AND #version BETWEEN {low} AND {high} AND {takeable})"
+                );
+            }
+            Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version } => {
+                give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
+                update.condition = held_at(&mut update, *seen_owner, *seen_version);
+            }
+            Request::Renew { owner, version, new_version, expires_at } => {
+                update.set("version", number(*new_version));
+                extend(&mut update, *expires_at);
+                update.condition = held_at(&mut update, *owner, *version);
+            }
+            Request::Release { owners, ttl } => {
+                for attribute in ["owner", "holder", "expires_at"] {
+                    update.remove(attribute);
+                }
+                if let Some(ttl) = ttl {
+                    update.set("ttl", number(*ttl));
+                }
+                update.condition = match one_of(&mut update, owners) {
+                    Some(mine) => mine,
+                    // A condition that no row meets, rather than an expression that does not parse.
+                    None => format!("#owner = {}", update.value("nobody", AttributeValue::S("nobody".to_owned()))),
+                };
+                update.is_last = true;
+            }
+            Request::Read => return None,
+        }
+        Some(update)
+    }
+
+    fn written(&self, request: &Request, updated: Option<&Item>) -> Result<u64, String> {
+        let expected = match request {
+            Request::Release { .. } => return Ok(0),
+            Request::Acquire { .. } | Request::Read => None,
+            Request::TakeOver { seen_version, .. } => Some(seen_version.saturating_add(1)),
+            Request::Renew { new_version, .. } => Some(*new_version),
+        };
+        let version = updated.and_then(|item| item.get("version")).ok_or("does not bring the row's new `version`")?;
+        let version = decode::version(version).map_err(|found| format!("brings a `version` that {found}"))?;
+        match expected {
+            Some(expected) if expected != version => Err(format!("brings `version` {version}, not {expected}")),
+            _ => Ok(version),
+        }
+    }
+
+    fn decode(&self, item: Option<&Item>) -> Row {
+        decode::row(item)
+    }
+}
+
+/// Gives the row to a new owner.
+fn give(update: &mut Update, lock: &Lock, owner: OwnerId, at: Wall, lease_ms: u128, expires_at: Option<Wall>) {
+    update.set("format", AttributeValue::S(FORMAT.to_owned()));
+    update.set("owner", text(owner));
+    update.set("lease_ms", AttributeValue::N(lease_ms.to_string()));
+    update.set("holder", holder(&lock.holder, at));
+    let (version, one) = (update.name("version"), update.value("one", number(1)));
+    let seed = update.value("seed", number(at.as_millis()));
+    update.set_to("version", &format!("if_not_exists({version}, {seed}) + {one}"));
+    extend(update, expires_at);
+}
+
+/// What every write that gives or extends a lease does to the row's two moments.
+fn extend(update: &mut Update, expires_at: Option<Wall>) {
+    update.set_or_remove("expires_at", expires_at.map(|at| number(at.as_millis())));
+    update.remove("ttl");
+}
+
+/// The row is of this format: another program's row and a broken one are never written.
+fn ours(update: &mut Update) -> String {
+    let format = update.name("format");
+    let version = update.name("version");
+    let ours = update.value("format", AttributeValue::S(FORMAT.to_owned()));
+    let type_name = update.value("number", AttributeValue::S("N".to_owned()));
+    format!("{format} = {ours} AND attribute_type({version}, {type_name})")
+}
+
+/// The row is of this format and still as it was seen.
+fn held_at(update: &mut Update, owner: OwnerId, version: u64) -> String {
+    let guard = ours(update);
+    let owner_is = update.value("seen_owner", text(owner));
+    let version_is = update.value("seen_version", number(version));
+    format!("{guard} AND {} = {owner_is} AND {} = {version_is}", update.name("owner"), update.name("version"))
+}
+
+/// The row belongs to one of these; `None` when there are none.
+fn one_of(update: &mut Update, owners: &[OwnerId]) -> Option<String> {
+    let alias = update.name("owner");
+    let newest = &owners[owners.len().saturating_sub(MAX_OWNERS)..];
+    let placeholders: Vec<_> =
+        newest.iter().enumerate().map(|(n, owner)| update.value(&format!("u{n}"), text(*owner))).collect();
+    let lists = placeholders.chunks(MAX_OPERANDS).map(|list| format!("{alias} IN ({})", list.join(", ")));
+    let lists: Vec<_> = lists.collect();
+    (!lists.is_empty()).then(|| lists.join(" OR "))
+}
+
+fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
+    let texts = [
+        ("function", &info.function),
+        ("version", &info.version),
+        ("request_id", &info.request_id),
+        ("template", &info.template),
+    ];
+    let texts = texts.into_iter().map(|(name, value)| (name.to_owned(), AttributeValue::S(value.clone())));
+    AttributeValue::M(texts.chain([("acquired_at".to_owned(), number(at.as_millis()))]).collect())
+}
+
+fn text(owner: OwnerId) -> AttributeValue {
+    AttributeValue::S(owner.to_string())
+}
+
+fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::session::Table;
+
+    fn lock() -> Lock {
+        Lock { table: Table::new("locks"), key: "orders:1".into(), holder: HolderInfo::default() }
+    }
+
+    fn acquire(unknown: Vec<OwnerId>) -> Update {
+        let request = Request::Acquire {
+            owner: OwnerId::from_u128(1),
+            at: Wall::from_millis(1_000),
+            lease: Duration::from_secs(30),
+            expires_at: None,
+            unknown,
+        };
+        LeaseholdV1.encode(&lock(), &request).unwrap()
+    }
+
+    #[test]
+    fn an_acquire_without_unknown_attempts_lists_none() {
+        let update = acquire(vec![]);
+        assert_eq!(
+            update.condition,
+            "attribute_not_exists(#key) OR (#format = :format AND attribute_type(#version, :number) \
+             AND #version BETWEEN :low AND :high AND attribute_not_exists(#owner))"
+        );
+        assert_eq!(
+            update.expression(),
+            "SET #format = :format, #owner = :owner, #lease_ms = :lease_ms, #holder = :holder, \
+             #version = if_not_exists(#version, :seed) + :one REMOVE #expires_at, #ttl"
+        );
+    }
+
+    #[test]
+    fn every_alias_and_every_value_is_used_and_every_one_used_is_given() {
+        let owner = OwnerId::from_u128(1);
+        let (at, lease, expires_at) = (Wall::from_millis(1), Duration::from_secs(1), Some(Wall::from_millis(2)));
+        let requests = [
+            Request::Acquire { owner, at, lease, expires_at, unknown: vec![owner] },
+            Request::Acquire { owner, at, lease, expires_at: None, unknown: vec![] },
+            Request::TakeOver { owner, at, lease, expires_at, seen_owner: owner, seen_version: 3 },
+            Request::Renew { owner, version: 3, new_version: 4, expires_at },
+            Request::Renew { owner, version: 3, new_version: 4, expires_at: None },
+            Request::Release { owners: vec![owner], ttl: Some(9) },
+            Request::Release { owners: vec![owner], ttl: None },
+            Request::Release { owners: vec![], ttl: None },
+        ];
+        for request in requests {
+            let update = LeaseholdV1.encode(&lock(), &request).unwrap();
+            let text = format!("{} {}", update.expression(), update.condition);
+            let words: Vec<_> = text.split(|c: char| !(c.is_alphanumeric() || "#:_".contains(c))).collect();
+            let mut used: Vec<_> = words.iter().filter(|word| word.starts_with(['#', ':'])).copied().collect();
+            used.sort_unstable();
+            used.dedup();
+            let mut given: Vec<_> = update.names.keys().chain(update.values.keys()).map(String::as_str).collect();
+            given.sort_unstable();
+            assert_eq!(used, given, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_list_of_unknown_attempts_stays_within_the_limits_of_an_expression() {
+        let unknown: Vec<_> = (0..1_000).map(OwnerId::from_u128).collect();
+        let update = acquire(unknown);
+        assert!(update.condition.len() < 4_096, "{}", update.condition.len());
+        assert_eq!(update.condition.matches("#owner IN (").count(), 4);
+        assert!(update.values.values().any(|v| *v == text(OwnerId::from_u128(999))), "the newest are kept");
+    }
+
+    #[test]
+    fn a_write_whose_answer_does_not_bring_the_version_it_must_have_is_not_believed() {
+        let owner = OwnerId::from_u128(1);
+        let renew = Request::Renew { owner, version: 7, new_version: 8, expires_at: None };
+        let with = |value| Item::from([("version".to_owned(), value)]);
+        let written = |item: Option<&Item>| LeaseholdV1.written(&renew, item);
+        assert_eq!(written(Some(&with(number(8)))), Ok(8));
+        for odd in [None, Some(Item::new()), Some(with(number(9))), Some(with(AttributeValue::S("8".into())))] {
+            assert!(written(odd.as_ref()).is_err(), "{odd:?}");
+        }
+        let release = Request::Release { owners: vec![owner], ttl: None };
+        assert_eq!(LeaseholdV1.written(&release, None), Ok(0));
+    }
+}

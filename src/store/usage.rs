@@ -1,0 +1,106 @@
+//! Counts what a store asked of DynamoDB.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use aws_sdk_dynamodb::types::ConsumedCapacity;
+
+use crate::protocol::{Outcome, Request};
+
+/// What a store asked of DynamoDB since it was made.
+///
+/// Capacity is what DynamoDB told: it tells nothing for a refused write, although that consumes as much as an applied
+/// one; `refused` counts them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct StoreUsage {
+    /// Requests to take a lease, takeovers aside.
+    pub acquires: u64,
+    /// Requests to take a lease over.
+    pub takeovers: u64,
+    /// Requests to extend a lease.
+    pub renewals: u64,
+    /// Requests to give a lease back.
+    pub releases: u64,
+    /// Consistent reads.
+    pub reads: u64,
+    /// Of all of these, writes whose condition did not hold.
+    pub refused: u64,
+    /// Of all of these, those without a usable answer, given up ones among them.
+    pub failed: u64,
+    /// Write capacity units consumed.
+    pub write_units: f64,
+    /// Read capacity units consumed.
+    pub read_units: f64,
+}
+
+/// Capacity comes in halves, and in transactions and on indexes in other fractions: millionths hold them all.
+const PARTS: f64 = 1e6;
+
+/// The counters behind [`StoreUsage`].
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    acquires: AtomicU64,
+    takeovers: AtomicU64,
+    renewals: AtomicU64,
+    releases: AtomicU64,
+    reads: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+    write_parts: AtomicU64,
+    read_parts: AtomicU64,
+}
+
+impl Counters {
+    /// A request goes out.
+    pub(super) fn sent(&self, request: &Request) {
+        let counter = match request {
+            Request::Acquire { .. } => &self.acquires,
+            Request::TakeOver { .. } => &self.takeovers,
+            Request::Renew { .. } => &self.renewals,
+            Request::Release { .. } => &self.releases,
+            Request::Read => &self.reads,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request is over.
+    pub(super) fn ended(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Refused { .. } => &self.refused,
+            Outcome::Failed(_) => &self.failed,
+            Outcome::Written { .. } | Outcome::Read { .. } => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A write was answered.
+    pub(super) fn wrote(&self, consumed: Option<&ConsumedCapacity>) {
+        self.write_parts.fetch_add(parts(consumed), Ordering::Relaxed);
+    }
+
+    /// A read was answered.
+    pub(super) fn read(&self, consumed: Option<&ConsumedCapacity>) {
+        self.read_parts.fetch_add(parts(consumed), Ordering::Relaxed);
+    }
+
+    /// The counters as they stand.
+    pub(super) fn snapshot(&self) -> StoreUsage {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        StoreUsage {
+            acquires: of(&self.acquires),
+            takeovers: of(&self.takeovers),
+            renewals: of(&self.renewals),
+            releases: of(&self.releases),
+            reads: of(&self.reads),
+            refused: of(&self.refused),
+            failed: of(&self.failed),
+            write_units: of(&self.write_parts) as f64 / PARTS,
+            read_units: of(&self.read_parts) as f64 / PARTS,
+        }
+    }
+}
+
+/// `as` saturates, and takes what is no number for 0.
+fn parts(consumed: Option<&ConsumedCapacity>) -> u64 {
+    (consumed.and_then(ConsumedCapacity::capacity_units).unwrap_or(0.0) * PARTS).round() as u64
+}
