@@ -22,6 +22,7 @@
 
 mod api;
 mod builder;
+pub mod demo;
 mod dynamodb;
 mod environment;
 mod error;

@@ -54,7 +54,7 @@ struct State {
     order: Option<GiveBack>,
     /// How many `released` lines wait for the write.
     answers_due: u32,
-    /// The release that is owed to the store since the order was left.
+    /// The release that is owed to the store since the order was left, until the task takes it.
     debt: Option<Flight>,
     stage: Stage,
 }
@@ -107,6 +107,11 @@ impl Desk {
             }
             self.nudge.notified().await;
         }
+    }
+
+    /// The release that is owed since the order was left; the task owes it from here.
+    pub(super) fn take_debt(&self) -> Option<Flight> {
+        self.state().debt.take()
     }
 
     pub(super) fn stage(&self) -> Stage {

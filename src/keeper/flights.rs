@@ -67,6 +67,16 @@ impl Flight {
             });
         }
     }
+
+    /// It has to be sent once more, later.
+    pub(super) fn turn_back(&mut self) {
+        if std::mem::replace(&mut self.sent, false) {
+            self.count.send_modify(|count| {
+                count.sent -= 1;
+                count.owed += 1;
+            });
+        }
+    }
 }
 
 impl Drop for Flight {

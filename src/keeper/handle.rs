@@ -22,6 +22,30 @@ use crate::store::{Lock, Store};
 ///
 /// Clones are handles on the same keeper. The leases' tasks belong to it: they outlive the connections that asked for
 /// them, for as long as the way back takes, and end when the last handle is dropped.
+///
+/// # Example
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use leasehold::clock::SystemClock;
+/// use leasehold::keeper::{Keeper, KeeperOptions, Peer, PlainHome};
+/// use leasehold::store::Store;
+/// use tokio::net::UnixListener;
+///
+/// async fn keep(store: impl Store, listener: UnixListener) -> std::io::Result<()> {
+///     let clock = Arc::new(SystemClock::new());
+///     let keeper = Keeper::new(store, clock, Arc::new(PlainHome), KeeperOptions::default());
+///     while let Ok((stream, _)) = listener.accept().await {
+///         let keeper = keeper.clone();
+///         tokio::spawn(async move { keeper.serve(stream, Peer { pid: 0 }).await });
+///     }
+///     let drained = keeper.drain(Duration::from_secs(2)).await;
+///     println!("{} leases were freed", drained.released);
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Keeper {
     pub(super) inner: Arc<Inner>,

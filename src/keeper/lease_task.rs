@@ -4,6 +4,8 @@
 //! order of preference: after a freeze all may be there at once), hands it to the machine, and does what that wants
 //! done. The task outlives its session for as long as the way back takes.
 
+mod actions;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +13,16 @@ use tokio::sync::watch;
 
 use super::desk::{Desk, GiveBack, Stage};
 use super::event_log;
+use super::flights::Flight;
 use super::home::Peer;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::requests::{Arrived, Purpose, Requests};
 use super::shared::{Shared, set};
 use super::terms::Terms;
-use super::wording::{self, millis};
+use super::wording;
 use crate::clock::Mono;
-use crate::protocol::{
-    Acquired, Action, Contender, Failure, FencingToken, Holder, LossReason, Outcome, OwnerId, Request, RequestId,
-    Validity, Verdict,
-};
+use crate::protocol::{Contender, Failure, Outcome, OwnerId, Validity};
 use crate::session::{FailKind, FromKeeper, OnCrash};
 
 /// What a handler is told whose lease the keeper gives back because its environment ends.
@@ -51,6 +51,8 @@ pub(super) struct LeaseTask {
     noted: Vec<OwnerId>,
     row: Option<TakenRow>,
     order: Option<GiveBack>,
+    /// The release that is owed since the order, while it is not on its way.
+    debt: Option<Flight>,
     /// Why the last release could not be carried out.
     not_freed: Option<Failure>,
     ended: bool,
@@ -90,6 +92,7 @@ impl LeaseTask {
             noted: Vec::new(),
             row: None,
             order: None,
+            debt: None,
             not_freed: None,
             ended: false,
             to,
@@ -110,8 +113,12 @@ impl LeaseTask {
             self.handle(event);
         }
         self.end();
-        // A renewal that the release went past is still a write in flight.
-        while self.requests.next().await.is_some() {}
+        // A renewal that the release went past is still a write in flight; at the keeper's end nobody waits for it.
+        tokio::select! {
+            biased;
+            () = async { while self.requests.next().await.is_some() {} } => {}
+            () = set(&mut self.closing) => {}
+        }
     }
 
     async fn next_event(&mut self) -> Option<Event> {
@@ -134,7 +141,7 @@ impl LeaseTask {
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
                 self.pump();
                 // Only now, so that nobody sees a gap between an answer and the write that follows from it.
-                drop(flight);
+                self.land(purpose, flight);
             }
             Event::Order(order) => {
                 self.give_back(order);
@@ -148,31 +155,13 @@ impl LeaseTask {
         }
     }
 
-    /// Does what the machine wants done, until it wants nothing more.
-    fn pump(&mut self) {
-        self.tell_standing();
-        while let Some(action) = self.machine.poll_action() {
-            match action {
-                Action::Send { id, request, timeout } => self.send(id, request, timeout),
-                Action::Acquired { acquired, unwanted } => self.hold(acquired, unwanted),
-                Action::Verdict(verdict) => self.tell_verdict(verdict),
-                Action::Granted { token, valid_for } => self.grant(token, valid_for),
-                Action::AtRisk => self.tell(Stage::Granted, &FromKeeper::AtRisk { id: self.to.id }),
-                Action::Secured => self.tell(Stage::Granted, &FromKeeper::Secured { id: self.to.id }),
-                Action::Lost(reason) => self.lose(reason),
-                Action::Released(result) => self.released(result),
-            }
-            self.tell_standing();
+    /// A write is answered. A release that will be sent again is owed until then: nobody may freeze in between unasked.
+    fn land(&mut self, purpose: Purpose, flight: Option<Flight>) {
+        let again = purpose == Purpose::Release && self.order.is_some() && !self.machine.is_finished();
+        if let Some(mut flight) = flight.filter(|_| again && !self.requests.under_way(Purpose::Release)) {
+            flight.turn_back();
+            self.debt = Some(flight);
         }
-    }
-
-    fn send(&mut self, id: RequestId, request: Request, timeout: Duration) {
-        let Assignment { shared, peer, terms, .. } = &self.to;
-        if let Purpose::Attempt(owner) = Purpose::of(&request) {
-            shared.home.attempt(*peer, &terms.lock, owner, terms.on_crash == OnCrash::Expire);
-            self.noted.push(owner);
-        }
-        self.requests.send(shared, &terms.lock, id, request, timeout);
     }
 
     /// Counts an answer and keeps what the machine does not: which attempts are settled, and whether a row was freed.
@@ -197,88 +186,10 @@ impl LeaseTask {
         }
     }
 
-    fn hold(&mut self, acquired: Acquired, unwanted: bool) {
-        self.row = Some(TakenRow {
-            owner: acquired.owner,
-            version: acquired.version,
-            attempts: acquired.attempts,
-            took_over: acquired.took_over,
-            granted_at: None,
-            lost: false,
-            freed: false,
-            told_validity: None,
-        });
-        let Terms { settings, renewals, budget, .. } = &self.to.terms;
-        let mut holder = Holder::new(*settings, acquired, *renewals, budget.latest);
-        self.to.shared.with_context(|cx| holder.start(cx, unwanted));
-        self.machine = Machine::Holding(Box::new(holder));
-    }
-
-    fn grant(&mut self, token: FencingToken, valid_for: Duration) {
-        let now = self.to.shared.now().mono;
-        let waited_ms = millis(now.since(self.asked));
-        let Some(row) = &mut self.row else { return };
-        row.granted_at = Some(now);
-        row.version = token.get();
-        let (owner, attempts, took_over) = (row.owner, row.attempts, row.took_over);
-        event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
-        self.to.shared.counters.granted.add_one();
-        if took_over {
-            self.to.shared.counters.takeovers.add_one();
-        }
-        let (id, valid_for_ms) = (self.to.id, millis(valid_for));
-        self.tell(Stage::Granted, &FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts });
-    }
-
-    fn tell_verdict(&mut self, verdict: Verdict) {
-        let waited_ms = millis(self.to.shared.now().mono.since(self.asked));
-        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms);
-        match &verdict {
-            Verdict::Busy(_) => self.to.shared.counters.busy.add_one(),
-            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.shared.counters.failed.add_one(),
-            Verdict::Cancelled => {}
-        }
-        self.tell(Stage::Over, &wording::verdict(self.to.id, verdict));
-    }
-
-    fn lose(&mut self, reason: LossReason) {
-        let Some(row) = &mut self.row else { return };
-        row.lost = true;
-        let owner = row.owner;
-        self.to.shared.counters.lost.add_one();
-        event_log::lost(&self.to.terms.lock, owner, row.version, &reason.to_string());
-        self.tell_lost(owner, &reason.to_string());
-        self.settle(owner);
-    }
-
-    fn tell_lost(&self, owner: OwnerId, reason: &str) {
-        self.to.shared.standings.lose(owner, reason.to_owned());
-        self.tell(Stage::Over, &FromKeeper::Lost { id: self.to.id, reason: reason.to_owned() });
-    }
-
-    fn released(&mut self, result: Result<(), Failure>) {
-        let Some(row) = &self.row else { return };
-        let lock = &self.to.terms.lock;
-        let reason = self.order.map_or("unwanted", GiveBack::as_str);
-        match result {
-            Ok(()) if row.lost && !row.freed => {}
-            Ok(()) => {
-                let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
-                event_log::released(lock, row.owner, row.version, millis(held.unwrap_or_default()), reason);
-                self.to.shared.counters.released.add_one();
-                self.not_freed = None;
-            }
-            Err(failure) => {
-                event_log::not_released(lock, row.owner, row.version, reason, &failure);
-                self.to.shared.counters.release_failures.add_one();
-                self.not_freed = Some(failure);
-            }
-        }
-    }
-
     /// The session, or the keeper's end, wants the lease given back.
     fn give_back(&mut self, order: GiveBack) {
         self.order = Some(order);
+        self.debt = self.to.desk.take_debt();
         let Assignment { shared, terms, .. } = &self.to;
         if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
             shared.standings.forget(row.owner);
@@ -306,22 +217,6 @@ impl LeaseTask {
         self.to.desk.give_back(GiveBack::Shutdown, false, || self.to.shared.wire.owe());
     }
 
-    /// Tells the session, unless it has already said that it no longer wants to know.
-    fn tell(&self, stage: Stage, line: &FromKeeper) {
-        self.to.desk.advance(stage, || self.to.outbox.tell(line));
-    }
-
-    /// Notes how long the lease may be believed, for whoever checks.
-    fn tell_standing(&mut self) {
-        let Machine::Holding(holder) = &self.machine else { return };
-        if let (Some(row), Some(validity)) = (&mut self.row, holder.validity())
-            && row.told_validity != Some(validity)
-        {
-            row.told_validity = Some(validity);
-            self.to.shared.standings.hold(row.owner, validity);
-        }
-    }
-
     fn settle(&mut self, owner: OwnerId) {
         if let Some(at) = self.noted.iter().position(|noted| *noted == owner) {
             self.noted.swap_remove(at);
@@ -331,6 +226,7 @@ impl LeaseTask {
 
     fn end(&mut self) {
         self.ended = true;
+        self.debt = None;
         for owner in std::mem::take(&mut self.noted) {
             self.to.shared.home.settled(owner);
         }

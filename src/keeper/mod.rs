@@ -22,6 +22,8 @@ mod handle;
 #[cfg(feature = "in-process")]
 mod home;
 #[cfg(feature = "in-process")]
+mod in_process;
+#[cfg(feature = "in-process")]
 mod lease_task;
 #[cfg(feature = "in-process")]
 mod machine;
@@ -51,4 +53,9 @@ pub use handle::{Drained, Keeper};
 #[cfg(feature = "in-process")]
 pub use home::{Home, Peer, PlainHome, SessionId};
 #[cfg(feature = "in-process")]
+pub use in_process::InProcess;
+#[cfg(feature = "in-process")]
 pub use shared::KeeperOptions;
+
+#[cfg(all(test, feature = "in-process"))]
+mod tests;

@@ -48,7 +48,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Sends a request; a write is in flight when this returns.
+    /// Sends a request; a write is in flight when this returns, by the flight it is given or one of its own.
     pub(super) fn send(
         &mut self,
         shared: &Arc<Shared>,
@@ -56,9 +56,10 @@ impl Requests {
         id: RequestId,
         request: Request,
         limit: Duration,
+        flight: Option<Flight>,
     ) {
         let purpose = Purpose::of(&request);
-        let mut flight = (purpose != Purpose::Look).then(|| shared.wire.owe());
+        let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
         let (shared, lock) = (shared.clone(), lock.clone());
         let handle = self.tasks.spawn(async move {
             let answer = shared.wire.send(&lock, request, limit, flight.as_mut()).await;
@@ -87,6 +88,11 @@ impl Requests {
                 return Some(Arrived { id, purpose, answer, flight });
             }
         }
+    }
+
+    /// Whether one of this purpose is not answered.
+    pub(super) fn under_way(&self, purpose: Purpose) -> bool {
+        self.sent.iter().any(|(.., sent)| *sent == purpose)
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -61,8 +61,6 @@ pub struct Contender {
     /// The holder as last seen.
     held: Option<HeldRow>,
     last_failure: Option<Failure>,
-    /// The highest version seen on the row in this acquisition.
-    seen_version: Option<u64>,
     /// The verdict that waits for the cleanup's answer.
     pending: Option<Verdict>,
     told: bool,
@@ -101,7 +99,7 @@ impl Contender {
     #[must_use]
     pub fn new(settings: Settings, subject: Subject, budget: Budget, epoch: Epoch, now: Now) -> Self {
         Self {
-            settings,
+            settings: settings.in_whole_millis(),
             subject,
             budget,
             epoch,
@@ -114,7 +112,6 @@ impl Contender {
             last_id: 0,
             held: None,
             last_failure: None,
-            seen_version: None,
             pending: None,
             told: false,
             cancelled: false,
@@ -268,19 +265,13 @@ impl Contender {
             return self.give_up(cx, Verdict::Cancelled);
         }
         match row {
-            Row::Absent => {
+            Row::Absent | Row::Free { .. } => {
                 self.held = None;
-                cx.observations.forget(&self.subject);
-                self.go_on(cx, Next::Attempt, may_be_free);
-            }
-            Row::Free { version } => {
-                self.held = None;
-                self.note_version(version);
+                self.last_failure = None;
                 cx.observations.forget(&self.subject);
                 self.go_on(cx, Next::Attempt, may_be_free);
             }
             Row::Held(held) => {
-                self.note_version(held.version);
                 if self.unknown.contains(&held.owner) {
                     // An attempt of mine landed unseen: written over at once, not waited for.
                     self.held = None;
@@ -290,10 +281,12 @@ impl Contender {
                 let since = if self.settings.rules.broken(Mutant::ObservationFromSend) { sent } else { cx.now };
                 cx.observations.record(&self.subject, held.owner, held.version, held.lease, since);
                 self.held = Some(held);
+                self.last_failure = None;
                 // The first refusal may show a lease that is over: taking it over at once is still the one try that
                 // `max_wait` = 0 asks for, since nothing is waited for.
-                if self.may_take_over(cx) && (self.writes == 1 || cx.now.mono < self.budget.stop) {
-                    self.act(cx, Next::Attempt);
+                let in_time = self.writes == 1 || cx.now.mono < self.budget.stop;
+                if in_time && self.may_take_over(cx) && !self.is_past_latest(cx.now) {
+                    self.send_takeover(cx);
                 } else {
                     self.schedule(cx, Next::Look);
                 }
@@ -330,7 +323,7 @@ impl Contender {
 
     /// Sends what is due. A takeover goes first wherever it is allowed.
     fn act(&mut self, cx: &mut Context<'_>, next: Next) {
-        if self.is_past_latest(cx.now) || (self.writes > 1 && cx.now.mono >= self.budget.stop) {
+        if self.is_past_latest(cx.now) || cx.now.mono >= self.budget.stop {
             let verdict = self.verdict_at_end(cx);
             self.give_up(cx, verdict);
         } else if self.may_take_over(cx) {
@@ -405,7 +398,7 @@ impl Contender {
         };
         let expires_at = self.settings.server_time.then(|| {
             let server = self.server_sample(cx).map(|sample| sample.upper(cx.now, Sample::granularity()));
-            server.unwrap_or(cx.now.wall) + self.settings.lease
+            rounded_up(server.unwrap_or(cx.now.wall) + self.settings.lease)
         });
         (owner, expires_at)
     }
@@ -481,10 +474,6 @@ impl Contender {
         self.budget.latest.is_some_and(|latest| now.mono >= latest)
     }
 
-    fn note_version(&mut self, version: u64) {
-        self.seen_version = self.seen_version.max(Some(version));
-    }
-
     /// What to tell when the budget is used up: who holds it if anybody was seen to, else why nobody could be asked.
     fn verdict_at_end(&self, cx: &Context<'_>) -> Verdict {
         if let (None, Some(failure)) = (&self.held, &self.last_failure) {
@@ -514,8 +503,8 @@ impl Contender {
             self.pending = Some(verdict);
         }
         let owners = std::mem::take(&mut self.unknown);
-        let ttl = self.seen_version.map(|version| free_until(cx.now, version));
-        self.send(cx, Kind::Cleanup, Request::Release { owners, ttl });
+        // An attempt that landed unseen may have landed on any version, so no moment is known to lie after it.
+        self.send(cx, Kind::Cleanup, Request::Release { owners, ttl: None });
     }
 
     fn tell(&mut self, verdict: Verdict) {
@@ -561,4 +550,10 @@ impl Contender {
 /// never has a row swept while a new one could be seeded below its past.
 pub(super) fn free_until(now: Now, version: u64) -> u64 {
     (now.wall.as_millis() / 1000).max(version / 1000).saturating_add(FREE_ROW_SECONDS)
+}
+
+/// The next whole millisecond, which is what a row can hold: an `expires_at` must not be written too early.
+pub(super) fn rounded_up(wall: Wall) -> Wall {
+    let floor = Wall::from_millis(wall.as_millis());
+    if floor < wall { floor + Duration::from_millis(1) } else { floor }
 }

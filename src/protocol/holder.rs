@@ -8,7 +8,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::contender::{COLD_REQUEST_TIMEOUT, HOLDER_GRACE, REQUEST_TIMEOUT, SHORTEST_REQUEST_TIMEOUT, free_until};
+use super::contender::{
+    COLD_REQUEST_TIMEOUT, HOLDER_GRACE, REQUEST_TIMEOUT, SHORTEST_REQUEST_TIMEOUT, free_until, rounded_up,
+};
+use super::server_time::shown_after;
 use super::{
     Acquired, Action, Answer, Context, Failure, FailureKind, FencingToken, LossReason, Mutant, Outcome, OwnerId,
     Request, RequestId, Row, Sample, Settings, Verdict,
@@ -57,7 +60,8 @@ pub struct Holder {
     settings: Settings,
     acquired: Acquired,
     renewals: Renewals,
-    /// No grant counts after this.
+    /// No grant counts after this. Where the deadline is unknown, what comes before the grant may take as long as one
+    /// more request.
     latest: Option<Mono>,
     version: u64,
     validity: Validity,
@@ -103,6 +107,7 @@ impl Holder {
     /// The lease on a row that a contender took. `settings.lease` must be the lease that was written.
     #[must_use]
     pub fn new(settings: Settings, acquired: Acquired, renewals: Renewals, latest: Option<Mono>) -> Self {
+        let settings = settings.in_whole_millis();
         let version = acquired.version;
         let validity = Validity {
             anchor: acquired.sent,
@@ -130,9 +135,10 @@ impl Holder {
     /// Grants the lease, or sends the renewal that has to be answered first; with `unwanted`, frees it.
     pub fn start(&mut self, cx: &mut Context<'_>, unwanted: bool) {
         self.next = cx.now.mono;
+        self.latest = self.latest.or_else(|| Some(cx.now.mono + REQUEST_TIMEOUT));
         if unwanted {
-            self.handle_release(cx);
-        } else if self.needs_confirmation(cx.now) {
+            self.free(cx);
+        } else if self.needs_confirmation(cx) {
             self.renew(cx);
         } else {
             self.grant(cx);
@@ -153,7 +159,7 @@ impl Holder {
             Phase::Held => {
                 let left = self.validity.left(now);
                 let end = now.mono + left.max(Duration::from_millis(1));
-                let risk = (!self.at_risk).then(|| self.risk_at(now)).filter(|at| *at > now.mono);
+                let risk = (!self.at_risk).then(|| self.risk_at(now));
                 // Validity shrinks when the wall clock jumps, so it is looked at again now and then.
                 let renewal = request.filter(|at| *at > now.mono || self.renewal_wanted(now));
                 let again = now.mono + self.settings.lease / 3;
@@ -196,7 +202,6 @@ impl Holder {
                 if !self.still_valid(cx) {
                     return;
                 }
-                self.tell_risk(cx.now);
                 if self.in_flight.is_none() && cx.now.mono >= self.next && self.renewal_wanted(cx.now) {
                     self.renew(cx);
                 }
@@ -213,16 +218,22 @@ impl Holder {
     /// The lease is no longer wanted: the row is freed. No renewal is sent from here on.
     pub fn handle_release(&mut self, cx: &mut Context<'_>) {
         match self.phase {
-            Phase::Confirming | Phase::Held | Phase::Lost { row_may_be_mine: true } => {
-                self.phase = Phase::Releasing;
-                self.retries = 0;
-                // A renewal in flight need not be awaited: once the owner is gone it is refused.
-                self.in_flight = None;
-                self.send_release(cx);
+            Phase::Confirming => {
+                self.actions.push_back(Action::Verdict(Verdict::Cancelled));
+                self.free(cx);
             }
+            Phase::Held | Phase::Lost { row_may_be_mine: true } => self.free(cx),
             Phase::Lost { row_may_be_mine: false } => self.end(Ok(())),
             Phase::Releasing | Phase::Ended => {}
         }
+    }
+
+    fn free(&mut self, cx: &mut Context<'_>) {
+        self.phase = Phase::Releasing;
+        self.retries = 0;
+        // A renewal in flight need not be awaited: once the owner is gone it is refused.
+        self.in_flight = None;
+        self.send_release(cx);
     }
 
     /// Lets go of the lease without freeing the row: it ends by itself.
@@ -241,17 +252,19 @@ impl Holder {
             cx.server_time.record(Sample { date, sent: in_flight.sent, answered: cx.now, epoch: in_flight.epoch });
         }
         // After a gap the first act is this check: what an answer says about a lease that is over no longer counts.
-        let valid = self.phase != Phase::Held || self.still_valid(cx);
+        if self.phase == Phase::Held {
+            self.still_valid(cx);
+        }
         let Some(in_flight) = self.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
         match (self.phase, in_flight.kind) {
             (Phase::Confirming | Phase::Held, Kind::Renewal { new_version }) => {
                 self.handle_renewal(cx, in_flight.sent, new_version, answer.outcome);
             }
-            (Phase::Lost { .. }, Kind::Renewal { new_version }) if !valid || self.may_revive() => {
-                if self.may_revive() && matches!(answer.outcome, Outcome::Written { .. }) {
-                    self.phase = Phase::Held;
-                    self.extend(in_flight.sent, new_version);
-                }
+            (Phase::Lost { .. }, Kind::Renewal { new_version })
+                if self.may_revive() && matches!(answer.outcome, Outcome::Written { .. }) =>
+            {
+                self.phase = Phase::Held;
+                self.extend(in_flight.sent, new_version);
             }
             (Phase::Releasing, Kind::Release) => self.handle_released(cx, answer.outcome),
             _ => {}
@@ -318,7 +331,7 @@ impl Holder {
     fn confirmed(&mut self, cx: &mut Context<'_>) {
         if self.is_past_latest(cx.now) {
             self.fail_grant(cx);
-        } else if self.validity.left(cx.now).is_zero() || self.is_low(cx) {
+        } else if self.validity.left(cx.now).is_zero() || self.raised(cx).is_some() {
             // The confirming renewal took longer than it can be believed, or could not raise the version yet.
             self.next = cx.now.mono;
             self.renew(cx);
@@ -341,35 +354,31 @@ impl Holder {
     fn fail_grant(&mut self, cx: &mut Context<'_>) {
         let verdict = self.last_failure.take().map_or(Verdict::TooLate, Verdict::Failed);
         self.actions.push_back(Action::Verdict(verdict));
-        self.handle_release(cx);
+        self.free(cx);
     }
 
     /// Whether a renewal must be answered before the grant: what the attempt wrote to `expires_at` may already be, or
-    /// can't be shown not to be, too early, or the version was seeded by a wrong clock.
-    fn needs_confirmation(&self, now: Now) -> bool {
-        let unchecked = self.acquired.expires_at.is_some() && self.acquired.sample.is_none();
-        let low = self.acquired.sample.is_some_and(|sample| self.is_below(sample));
-        unchecked || low || self.validity.left(now) < believed(&self.settings) / 3
+    /// can't be shown not to be, too early, or the version was, or can't be shown not to be, seeded by a wrong clock.
+    fn needs_confirmation(&self, cx: &Context<'_>) -> bool {
+        let unchecked = self.acquired.sample.is_none();
+        unchecked || self.raised(cx).is_some() || self.validity.left(cx.now) < believed(&self.settings) / 3
     }
 
-    fn is_low(&self, cx: &Context<'_>) -> bool {
-        cx.server_time.since(self.acquired.epoch).is_some_and(|sample| self.is_below(sample))
-    }
-
-    fn is_below(&self, sample: Sample) -> bool {
-        let date = Duration::from_secs(sample.date);
+    /// The version that the row must have before the grant, where its own is too low for the server's time.
+    fn raised(&self, cx: &Context<'_>) -> Option<u64> {
+        let date = Duration::from_secs(cx.server_time.since(self.acquired.epoch)?.date);
         let low = Duration::from_millis(self.version) + LOW_VERSION < date;
-        low && !self.settings.rules.broken(Mutant::LowSeedNotRaised)
+        let raise = low && !self.settings.rules.broken(Mutant::LowSeedNotRaised);
+        raise.then(|| u64::try_from(date.as_millis()).unwrap_or(u64::MAX))
     }
 
     fn renew(&mut self, cx: &mut Context<'_>) {
         let sample = self.server_sample(cx);
-        let expires_at = sample.map(|sample| sample.upper(cx.now, self.granularity()) + self.settings.lease);
+        let expires_at =
+            sample.map(|sample| rounded_up(sample.upper(cx.now, self.granularity()) + self.settings.lease));
         let next = self.version.saturating_add(1);
-        let new_version = match (self.phase, sample) {
-            (Phase::Confirming, Some(sample)) if self.is_below(sample) => next.max(sample.date.saturating_mul(1000)),
-            _ => next,
-        };
+        let raised = if self.phase == Phase::Confirming { self.raised(cx) } else { None };
+        let new_version = raised.map_or(next, |raised| raised.max(next));
         let request = Request::Renew { owner: self.acquired.owner, version: self.version, new_version, expires_at };
         self.send(cx, Kind::Renewal { new_version }, request);
     }
@@ -446,6 +455,7 @@ impl Holder {
     /// A lease whose validity is over is lost, for good.
     fn still_valid(&mut self, cx: &Context<'_>) -> bool {
         if !self.validity.left(cx.now).is_zero() {
+            self.tell_risk(cx.now);
             return true;
         }
         let reason = if cx.now.mono >= self.renewals.until { self.renewals.then } else { LossReason::Expired };
@@ -501,7 +511,7 @@ fn first_validity(settings: &Settings, acquired: &Acquired) -> Duration {
     let granularity =
         if settings.rules.broken(Mutant::DateGranularityDropped) { Duration::ZERO } else { Sample::granularity() };
     let date = Wall::from_epoch(Duration::from_secs(sample.date)) + granularity;
-    believed.min((expires_at + HOLDER_GRACE).since(date))
+    believed.min(shown_after((expires_at + HOLDER_GRACE).since(date)))
 }
 
 fn loss(row: &Row, me: OwnerId) -> LossReason {

@@ -12,7 +12,7 @@ mod machines {
     pub use super::contender::{Budget, Contender};
     pub use super::context::{Context, Entropy};
     pub use super::holder::{Holder, Renewals, Validity};
-    pub use super::mutant::{Mutant, Rules};
+    pub use super::mutant::{Mutant, Rules, UnknownMutant};
     pub use super::observation::{Observation, Observations, Subject};
     pub use super::request::{Answer, Failure, FailureKind, Outcome, Request};
     pub use super::row::{HeldRow, Row, Unusable};

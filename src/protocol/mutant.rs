@@ -2,6 +2,9 @@
 //!
 //! Outside the feature `simulation` every rule always holds and asking costs nothing.
 
+use std::fmt;
+use std::str::FromStr;
+
 /// One broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mutant {
@@ -65,6 +68,28 @@ impl Mutant {
         Self::SeedZero,
         Self::LowSeedNotRaised,
     ];
+}
+
+impl fmt::Display for Mutant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// There is no mutant of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no mutant is called `{0}`")]
+pub struct UnknownMutant(String);
+
+impl FromStr for Mutant {
+    type Err = UnknownMutant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMutant> {
+        Self::ALL
+            .into_iter()
+            .find(|mutant| mutant.to_string().eq_ignore_ascii_case(name))
+            .ok_or_else(|| UnknownMutant(name.to_owned()))
+    }
 }
 
 /// Which rules hold: all of them, but for at most one in a test.

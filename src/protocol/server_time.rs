@@ -1,7 +1,9 @@
 //! What DynamoDB's `Date` headers say about server time, as bounds.
 //!
 //! No two hosts' clocks are ever compared: a holder writes an upper bound of server time plus its lease, a contender
-//! takes over when its own lower bound has passed that. Both come from an answer's `Date` and the elapsed time since.
+//! takes over when its own lower bound has passed that. Both come from an answer's `Date` and the elapsed time since,
+//! each stretched by what the clock that measured it may be off: over a long lease 5 % are more than the second that
+//! lies between the two graces.
 
 use std::time::Duration;
 
@@ -9,6 +11,21 @@ use crate::clock::{Now, Wall};
 
 /// `Date` counts whole seconds, so server time may be this much later than it says.
 const GRANULARITY: Duration = Duration::from_secs(1);
+
+/// No less real time than this has passed when a clock says `elapsed`: it may be 5 % fast.
+pub(super) fn at_least(elapsed: Duration) -> Duration {
+    elapsed.saturating_sub(elapsed / 21 + Duration::from_nanos(1))
+}
+
+/// No more real time than this has passed when a clock says `elapsed`: it may be 5 % slow.
+pub(super) fn at_most(elapsed: Duration) -> Duration {
+    elapsed.saturating_add(elapsed / 19).saturating_add(Duration::from_nanos(1))
+}
+
+/// What a clock shows at least when `real` time has passed.
+pub(super) fn shown_after(real: Duration) -> Duration {
+    real.saturating_sub(real / 20 + Duration::from_nanos(1))
+}
 
 /// Which sessions' requests an answer may serve: it counts up with every `begin`.
 ///
@@ -34,13 +51,13 @@ impl Sample {
     /// Server time is not earlier than this.
     #[must_use]
     pub fn lower(&self, now: Now) -> Wall {
-        Wall::from_epoch(Duration::from_secs(self.date)) + now.smaller_elapsed(self.answered)
+        Wall::from_epoch(Duration::from_secs(self.date)) + at_least(now.smaller_elapsed(self.answered))
     }
 
     /// Server time is not later than this; `granularity` is what a whole second of `Date` can hide.
     #[must_use]
     pub fn upper(&self, now: Now, granularity: Duration) -> Wall {
-        Wall::from_epoch(Duration::from_secs(self.date)) + granularity + now.larger_elapsed(self.sent)
+        Wall::from_epoch(Duration::from_secs(self.date)) + granularity + at_most(now.larger_elapsed(self.sent))
     }
 
     /// The usual upper bound.

@@ -24,6 +24,12 @@ impl Settings {
     pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
     /// The lease where nothing else is set.
     pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+
+    /// The same, with the lease as a row can hold it: a holder must not believe in more than others can read there.
+    pub(super) fn in_whole_millis(self) -> Self {
+        let millis = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
+        Self { lease: Duration::from_millis(millis), ..self }
+    }
 }
 
 impl Default for Settings {

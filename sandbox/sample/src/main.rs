@@ -1,1 +1,33 @@
-fn main() {}
+//! The sample function: one handler for any event, locked by a key template from its environment.
+//!
+//! `SAMPLE_KEY` is the key template (`orders:{detail.orderId}` unless set). What the handler does under the lock is
+//! read from the event's `detail.work`, from the `work` of a JSON `body`, or from `SAMPLE_WORK`: see [`work::Work`].
+
+mod work;
+
+use std::time::Duration;
+
+use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
+use leasehold::{Lease, LeaseLayer};
+use serde_json::{Value, json};
+
+use crate::work::Work;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    lambda_runtime::tracing::init_default_subscriber();
+    let template = std::env::var("SAMPLE_KEY").unwrap_or_else(|_| "orders:{detail.orderId}".to_owned());
+    let lease = LeaseLayer::builder(template).reserve(Duration::from_millis(500)).build()?;
+    lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(handler)).await
+}
+
+async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {
+    let work = Work::of(&event.payload)?;
+    let lease = Lease::current()?;
+    let request = event.context.request_id;
+    tracing::info!(key = %lease.key(), token = %lease.token(), request, ?work, "work began");
+    work.run().await;
+    lease.ensure_held()?;
+    tracing::info!(key = %lease.key(), token = %lease.token(), request, "work ended");
+    Ok(json!({ "key": lease.key().as_str(), "token": lease.token().get(), "request": request }))
+}

@@ -1,5 +1,6 @@
 //! The command line: its subcommands, its executor, and what its exit status means.
 
+mod demo;
 mod duration;
 mod extension;
 mod follow;
@@ -36,6 +37,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Invoke(Box<invoke::Invoke>),
+    Demo(demo::Demo),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -51,8 +53,13 @@ enum Colour {
 impl Colour {
     /// Whether standard error, where the timeline goes, gets colours.
     fn is_on(self) -> bool {
+        self.is_on_for(io::stderr().is_terminal())
+    }
+
+    /// Whether an output gets colours.
+    fn is_on_for(self, terminal: bool) -> bool {
         match self {
-            Self::Auto => io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
+            Self::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
             Self::Always => true,
             Self::Never => false,
         }
@@ -94,6 +101,7 @@ pub(crate) fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Invoke(invoke) => invoke.run(cli.color.is_on()).await,
+        Command::Demo(demo) => Ok(demo.run(cli.color.is_on_for(io::stdout().is_terminal())).await?),
     }
 }
 

@@ -1,0 +1,136 @@
+//! A scene's event log as a story: who took what when, without the wiring.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use serde_json::Value;
+
+use crate::{Event, EventKind, Exit};
+
+/// A line that a process wrote as JSON: a message with fields.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    /// The message.
+    pub(super) message: String,
+    fields: Value,
+}
+
+impl Said {
+    /// The line in this event, if it is one.
+    pub(super) fn in_event(event: &Event) -> Option<Self> {
+        let EventKind::Output { line, .. } = &event.kind else { return None };
+        let line: Value = serde_json::from_str(line).ok()?;
+        // Field by field or nested under `fields`: both are usual.
+        let fields = if line["fields"].is_object() { line["fields"].clone() } else { line };
+        let message = fields["message"].as_str()?.to_owned();
+        Some(Self { message, fields })
+    }
+
+    /// A field as text.
+    pub(super) fn field(&self, name: &str) -> Option<String> {
+        match &self.fields[name] {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        }
+    }
+
+    /// Whether it names this invocation.
+    pub(super) fn is_about(&self, request_id: &str) -> bool {
+        ["request_id", "request"].iter().any(|name| self.fields[*name] == request_id)
+    }
+
+    /// Whether a lease was taken from a holder whose lease was over.
+    pub(super) fn took_over(&self) -> bool {
+        self.fields["took_over"] == true || self.fields["took_over"] == "true"
+    }
+
+    fn invocation(&self) -> Option<&str> {
+        ["request_id", "request"].iter().find_map(|name| self.fields[*name].as_str())
+    }
+}
+
+/// A printable story.
+#[derive(Debug, Clone, Default)]
+pub struct Narration {
+    lines: Vec<(Duration, String, String)>,
+}
+
+impl Narration {
+    /// Tells these events.
+    pub fn of(events: &[Event]) -> Self {
+        let mut teller = Teller::default();
+        let start = events.iter().find(|event| matches!(event.kind, EventKind::InvocationStarted { .. }));
+        let start = start.map_or(Duration::ZERO, |event| event.at);
+        let mut lines = Vec::new();
+        for event in events {
+            if let Some(line) = teller.tell(event) {
+                let environment = event.environment.map(|id| id.to_string()).unwrap_or_default();
+                lines.push((event.at.saturating_sub(start), environment, line));
+            }
+        }
+        Self { lines }
+    }
+}
+
+impl fmt::Display for Narration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, environment, line) in &self.lines {
+            writeln!(f, "  {:>9.3} s  {environment:<5} {line}", at.as_secs_f64())?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives invocations letters in the order in which they began.
+#[derive(Default)]
+struct Teller {
+    names: BTreeMap<String, char>,
+}
+
+impl Teller {
+    fn name(&mut self, request_id: &str) -> char {
+        let next = char::from(b'A' + u8::try_from(self.names.len().min(25)).unwrap_or(25));
+        *self.names.entry(request_id.to_owned()).or_insert(next)
+    }
+
+    fn tell(&mut self, event: &Event) -> Option<String> {
+        use EventKind as K;
+        Some(match &event.kind {
+            K::InvocationStarted { request_id, .. } => format!("{} is invoked", self.name(request_id)),
+            K::InvocationAnswered { request_id, error_type: None } => {
+                format!("{} is answered: success", self.name(request_id))
+            }
+            K::InvocationAnswered { request_id, error_type: Some(error_type) } => {
+                format!("{} is answered: {error_type}", self.name(request_id))
+            }
+            K::DeadlineReached { request_id } => format!("{} has reached its deadline", self.name(request_id)),
+            K::Exited { process, exit } if *exit != Exit::Code(0) => format!("{process} ended: {exit}"),
+            K::ShutdownSent { name, reason, .. } => format!("SHUTDOWN ({reason}) to extension {name}"),
+            K::Frozen => "frozen".to_owned(),
+            K::Thawed => "thawed".to_owned(),
+            K::Vanished => "the whole environment is gone".to_owned(),
+            K::Note(text) => text.clone(),
+            K::Output { .. } => self.tell_said(&Said::in_event(event)?)?,
+            _ => return None,
+        })
+    }
+
+    fn tell_said(&mut self, said: &Said) -> Option<String> {
+        let who = said.invocation().map_or('?', |request_id| self.name(request_id));
+        let key = said.field("key").unwrap_or_default();
+        let with_token = said.field("token").map(|token| format!(", token {token}")).unwrap_or_default();
+        Some(match said.message.as_str() {
+            "acquired" if said.took_over() => format!("{who} takes {key} over, its lease had ended{with_token}"),
+            "acquired" => format!("{who} holds {key}{with_token}"),
+            "released" => match said.field("reason") {
+                Some(reason) => format!("{who}'s {key} is freed by the keeper ({reason})"),
+                None => format!("{who}'s {key} is freed by the keeper"),
+            },
+            "lost" => format!("{who} lost {key}: {}", said.field("reason").unwrap_or_default()),
+            "busy" => format!("{who} gives up waiting for {key}"),
+            "work began" => format!("{who} works: {}", said.field("work").unwrap_or_default()),
+            "work ended" => format!("{who} has done its work"),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,144 @@
+//! From the invocation's deadline and the clocks to how long an acquisition may take.
+//!
+//! The deadline is a wall time of Lambda's, the wait is measured by the monotonic clock: a wall clock that is stepped
+//! while a handler waits must not stretch the wait. So wall time is read once, here, and everything after is monotonic.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::clock::{Mono, Now, Wall};
+
+/// How long an invocation waits for a busy key unless told otherwise. Waiting is billed.
+pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// 2020-01-01T00:00:00Z. Local emulators send 0 or a time in 1970 for a deadline that they don't have.
+const EARLIEST_DEADLINE: Wall = Wall::from_millis(1_577_836_800_000);
+
+/// When Lambda ends the invocation.
+///
+/// ```
+/// use leasehold::budget::Deadline;
+/// use leasehold::clock::Wall;
+///
+/// assert_eq!(Deadline::from_epoch_ms(0), Deadline::Unknown);
+/// let ms = 1_800_000_000_000;
+/// assert_eq!(Deadline::from_epoch_ms(ms), Deadline::Known(Wall::from_millis(ms)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deadline {
+    /// At this moment.
+    Known(Wall),
+    /// Nobody said: a local emulator, or a context made by hand.
+    #[default]
+    Unknown,
+}
+
+impl Deadline {
+    /// Reads the deadline of a Lambda context, in milliseconds since the epoch; one before 2020 counts as unknown.
+    #[must_use]
+    pub fn from_epoch_ms(ms: u64) -> Self {
+        let deadline = Wall::from_millis(ms);
+        if deadline < EARLIEST_DEADLINE { Self::Unknown } else { Self::Known(deadline) }
+    }
+
+    /// How much time is left, none if the deadline is over; `None` if it is unknown.
+    #[must_use]
+    pub fn remaining(self, now: Wall) -> Option<Duration> {
+        match self {
+            Self::Known(deadline) => Some(deadline.since(now)),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// How long one acquisition may take.
+///
+/// The first attempt is always sent, later ones only before [`stop`](Self::stop). An answer counts until
+/// [`latest`](Self::latest); without one, until its request's own timeout.
+///
+/// ```
+/// use std::time::Duration;
+/// use leasehold::budget::{Budget, DEFAULT_MAX_WAIT, Deadline};
+/// use leasehold::clock::{Clock, ManualClock, Wall};
+///
+/// let start = Wall::from_millis(1_800_000_000_000);
+/// let now = ManualClock::at(start).now();
+/// let deadline = Deadline::Known(start + Duration::from_secs(6));
+/// let budget = Budget::plan(now, deadline, Some(Duration::from_secs(5)), DEFAULT_MAX_WAIT)?;
+/// // Six seconds are left and the work needs five: one second can be waited away, not two.
+/// assert_eq!(budget.wait(now), Duration::from_secs(1));
+/// # Ok::<(), leasehold::budget::DeadlineTooClose>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Budget {
+    /// No further attempt begins at this moment or later.
+    pub stop: Mono,
+    /// A grant that comes at this moment or later is given back; `None` if the deadline is unknown.
+    pub latest: Option<Mono>,
+    /// What is kept for work and cleanup; `None` if the deadline is unknown, as there is nothing to keep it from.
+    pub reserve: Option<Duration>,
+    /// The reserve was not set but taken as 80 % of what remains: worth one warning, the work knows better.
+    pub reserve_defaulted: bool,
+}
+
+impl Budget {
+    /// Plans an acquisition that begins now.
+    ///
+    /// `reserve` is what work and cleanup need after the lock is held; unset it is 80 % of what remains. `max_wait`
+    /// bounds the wait in any case; zero means one attempt.
+    ///
+    /// # Errors
+    ///
+    /// [`DeadlineTooClose`] when no more than the reserve remains: no request should be sent.
+    pub fn plan(
+        now: Now,
+        deadline: Deadline,
+        reserve: Option<Duration>,
+        max_wait: Duration,
+    ) -> Result<Self, DeadlineTooClose> {
+        let stop = now.mono + max_wait;
+        let Some(remaining) = deadline.remaining(now.wall) else {
+            return Ok(Self { stop, latest: None, reserve: None, reserve_defaulted: false });
+        };
+        let reserve_defaulted = reserve.is_none();
+        // Subtracting a fifth, not multiplying by 0.8: exact, and it can't overflow.
+        let reserve = reserve.unwrap_or(remaining - remaining / 5);
+        let spare = remaining.saturating_sub(reserve);
+        if spare.is_zero() {
+            return Err(DeadlineTooClose { remaining, reserve });
+        }
+        let latest = now.mono + spare;
+        Ok(Self { stop: stop.min(latest), latest: Some(latest), reserve: Some(reserve), reserve_defaulted })
+    }
+
+    /// How long from `now` on further attempts may begin.
+    #[must_use]
+    pub fn wait(&self, now: Now) -> Duration {
+        self.stop.since(now.mono)
+    }
+
+    /// How long from `now` on an answer counts; `None` if the deadline is unknown.
+    #[must_use]
+    pub fn answer_within(&self, now: Now) -> Option<Duration> {
+        self.latest.map(|latest| latest.since(now.mono))
+    }
+}
+
+/// The invocation has too little time left to take the lock and do the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{remaining:?} are left of the invocation and {reserve:?} are reserved for the work, so the lock was not asked for: \
+     raise the function's timeout or lower the reserve"
+)]
+#[non_exhaustive]
+pub struct DeadlineTooClose {
+    /// What is left until the deadline.
+    pub remaining: Duration,
+    /// What the work and its cleanup need.
+    pub reserve: Duration,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! What a lease's task does for its machine, and whom it tells.
+
+use std::time::Duration;
+
+use super::{Assignment, LeaseTask, TakenRow};
+use crate::keeper::desk::{GiveBack, Stage};
+use crate::keeper::event_log;
+use crate::keeper::machine::Machine;
+use crate::keeper::requests::Purpose;
+use crate::keeper::terms::Terms;
+use crate::keeper::wording::{self, millis};
+use crate::protocol::{
+    Acquired, Action, Failure, FencingToken, Holder, LossReason, OwnerId, Request, RequestId, Verdict,
+};
+use crate::session::{FromKeeper, OnCrash};
+
+impl LeaseTask {
+    /// Does what the machine wants done, until it wants nothing more.
+    pub(super) fn pump(&mut self) {
+        self.tell_standing();
+        while let Some(action) = self.machine.poll_action() {
+            match action {
+                Action::Send { id, request, timeout } => self.send(id, request, timeout),
+                Action::Acquired { acquired, unwanted } => self.hold(acquired, unwanted),
+                Action::Verdict(verdict) => self.tell_verdict(verdict),
+                Action::Granted { token, valid_for } => self.grant(token, valid_for),
+                Action::AtRisk => self.tell(Stage::Granted, &FromKeeper::AtRisk { id: self.to.id }),
+                Action::Secured => self.tell(Stage::Granted, &FromKeeper::Secured { id: self.to.id }),
+                Action::Lost(reason) => self.lose(reason),
+                Action::Released(result) => self.released(result),
+            }
+            self.tell_standing();
+        }
+    }
+
+    fn send(&mut self, id: RequestId, request: Request, timeout: Duration) {
+        let Assignment { shared, peer, terms, .. } = &self.to;
+        let purpose = Purpose::of(&request);
+        if let Purpose::Attempt(owner) = purpose {
+            shared.home.attempt(*peer, &terms.lock, owner, terms.on_crash == OnCrash::Expire);
+            self.noted.push(owner);
+        }
+        let flight = if purpose == Purpose::Release { self.debt.take() } else { None };
+        self.requests.send(shared, &terms.lock, id, request, timeout, flight);
+    }
+
+    fn hold(&mut self, acquired: Acquired, unwanted: bool) {
+        self.row = Some(TakenRow {
+            owner: acquired.owner,
+            version: acquired.version,
+            attempts: acquired.attempts,
+            took_over: acquired.took_over,
+            granted_at: None,
+            lost: false,
+            freed: false,
+            told_validity: None,
+        });
+        let Terms { settings, renewals, budget, .. } = &self.to.terms;
+        let mut holder = Holder::new(*settings, acquired, *renewals, budget.latest);
+        self.to.shared.with_context(|cx| holder.start(cx, unwanted));
+        self.machine = Machine::Holding(Box::new(holder));
+    }
+
+    fn grant(&mut self, token: FencingToken, valid_for: Duration) {
+        let now = self.to.shared.now().mono;
+        let waited_ms = millis(now.since(self.asked));
+        let Some(row) = &mut self.row else { return };
+        row.granted_at = Some(now);
+        row.version = token.get();
+        let (owner, attempts, took_over) = (row.owner, row.attempts, row.took_over);
+        event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
+        self.to.shared.counters.granted.add_one();
+        if took_over {
+            self.to.shared.counters.takeovers.add_one();
+        }
+        let (id, valid_for_ms) = (self.to.id, millis(valid_for));
+        self.tell(Stage::Granted, &FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts });
+    }
+
+    fn tell_verdict(&mut self, verdict: Verdict) {
+        let waited_ms = millis(self.to.shared.now().mono.since(self.asked));
+        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms);
+        match &verdict {
+            Verdict::Busy(_) => self.to.shared.counters.busy.add_one(),
+            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.shared.counters.failed.add_one(),
+            Verdict::Cancelled => {}
+        }
+        self.tell(Stage::Over, &wording::verdict(self.to.id, verdict));
+    }
+
+    fn lose(&mut self, reason: LossReason) {
+        let Some(row) = &mut self.row else { return };
+        row.lost = true;
+        let owner = row.owner;
+        self.to.shared.counters.lost.add_one();
+        event_log::lost(&self.to.terms.lock, owner, row.version, &reason.to_string());
+        self.tell_lost(owner, &reason.to_string());
+        self.settle(owner);
+    }
+
+    pub(super) fn tell_lost(&self, owner: OwnerId, reason: &str) {
+        self.to.shared.standings.lose(owner, reason.to_owned());
+        self.tell(Stage::Over, &FromKeeper::Lost { id: self.to.id, reason: reason.to_owned() });
+    }
+
+    fn released(&mut self, result: Result<(), Failure>) {
+        let Some(row) = &self.row else { return };
+        let lock = &self.to.terms.lock;
+        let reason = self.order.map_or("unwanted", GiveBack::as_str);
+        match result {
+            Ok(()) if row.lost && !row.freed => {}
+            Ok(()) => {
+                let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
+                event_log::released(lock, row.owner, row.version, millis(held.unwrap_or_default()), reason);
+                self.to.shared.counters.released.add_one();
+                self.not_freed = None;
+            }
+            Err(failure) => {
+                event_log::not_released(lock, row.owner, row.version, reason, &failure);
+                self.to.shared.counters.release_failures.add_one();
+                self.not_freed = Some(failure);
+            }
+        }
+    }
+
+    /// Tells the session, unless it has already said that it no longer wants to know.
+    pub(super) fn tell(&self, stage: Stage, line: &FromKeeper) {
+        self.to.desk.advance(stage, || self.to.outbox.tell(line));
+    }
+
+    /// Notes how long the lease may be believed, for whoever checks.
+    fn tell_standing(&mut self) {
+        let Machine::Holding(holder) = &self.machine else { return };
+        if let (Some(row), Some(validity)) = (&mut self.row, holder.validity())
+            && row.told_validity != Some(validity)
+        {
+            row.told_validity = Some(validity);
+            self.to.shared.standings.hold(row.owner, validity);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Rows in memory, changed as the protocol's requests say, with delays and failures on demand.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::support::TestClock;
+use crate::clock::{Clock as _, Wall};
+use crate::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row};
+use crate::store::{Lock, Store};
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fate {
+    pub(super) on_the_way: Duration,
+    pub(super) applied: bool,
+    pub(super) on_the_way_back: Duration,
+    pub(super) failed: Option<FailureKind>,
+    pub(super) panics: bool,
+}
+
+impl Fate {
+    pub(super) const USUAL: Self = Self {
+        on_the_way: Duration::from_millis(2),
+        applied: true,
+        on_the_way_back: Duration::from_millis(3),
+        failed: None,
+        panics: false,
+    };
+
+    pub(super) const PANIC: Self = Self { panics: true, ..Self::USUAL };
+
+    /// Applied, and never answered.
+    pub(super) const UNANSWERED: Self = Self { on_the_way_back: Duration::MAX, ..Self::USUAL };
+
+    /// Neither applied nor answered.
+    pub(super) const SWALLOWED: Self = Self { on_the_way: Duration::MAX, ..Self::USUAL };
+
+    pub(super) const fn failed(kind: FailureKind) -> Self {
+        Self { applied: false, failed: Some(kind), ..Self::USUAL }
+    }
+
+    /// Applied, and answered this much later.
+    pub(super) const fn slow(by: Duration) -> Self {
+        Self { on_the_way_back: by, ..Self::USUAL }
+    }
+}
+
+type Decide = Box<dyn FnMut(&str, &Request) -> Fate + Send>;
+
+#[derive(Clone)]
+pub(super) struct MemoryStore {
+    clock: TestClock,
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    rows: HashMap<String, Row>,
+    log: Vec<(String, Request)>,
+    decide: Decide,
+    connections_dropped: usize,
+    cancelled: usize,
+}
+
+impl MemoryStore {
+    pub(super) fn new(clock: TestClock) -> Self {
+        let state = State {
+            rows: HashMap::new(),
+            log: Vec::new(),
+            decide: Box::new(|_, _| Fate::USUAL),
+            connections_dropped: 0,
+            cancelled: 0,
+        };
+        Self { clock, state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// From here on each request's fate is decided by this.
+    pub(super) fn decide(&self, decide: impl FnMut(&str, &Request) -> Fate + Send + 'static) {
+        self.state.lock().unwrap().decide = Box::new(decide);
+    }
+
+    pub(super) fn row(&self, key: &str) -> Row {
+        self.state.lock().unwrap().rows.get(key).cloned().unwrap_or(Row::Absent)
+    }
+
+    pub(super) fn put(&self, key: &str, row: Row) {
+        self.state.lock().unwrap().rows.insert(key.to_owned(), row);
+    }
+
+    pub(super) fn owner(&self, key: &str) -> Option<OwnerId> {
+        match self.row(key) {
+            Row::Held(held) => Some(held.owner),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_free(&self, key: &str) -> bool {
+        matches!(self.row(key), Row::Free { .. })
+    }
+
+    /// The requests for this key that `which` picks.
+    pub(super) fn requests(&self, key: &str, which: impl Fn(&Request) -> bool) -> Vec<Request> {
+        let state = self.state.lock().unwrap();
+        state
+            .log
+            .iter()
+            .filter(|(at, request)| at == key && which(request))
+            .map(|(_, request)| request.clone())
+            .collect()
+    }
+
+    pub(super) fn renewals(&self, key: &str) -> usize {
+        self.requests(key, |request| matches!(request, Request::Renew { .. })).len()
+    }
+
+    pub(super) fn connections_dropped(&self) -> usize {
+        self.state.lock().unwrap().connections_dropped
+    }
+
+    /// How many requests were dropped without an answer.
+    pub(super) fn cancelled(&self) -> usize {
+        self.state.lock().unwrap().cancelled
+    }
+
+    fn apply(&self, lock: &Lock, request: Request) -> Outcome {
+        let mut state = self.state.lock().unwrap();
+        let row = state.rows.get(&lock.key).cloned().unwrap_or(Row::Absent);
+        let refused = Outcome::Refused { row: row.clone() };
+        let owner_now = if let Row::Held(held) = &row { Some((held.owner, held.version)) } else { None };
+        let new = match request {
+            Request::Read => return Outcome::Read { row },
+            Request::Acquire { owner, at, lease, expires_at, unknown } => match &row {
+                Row::Held(held) if !unknown.contains(&held.owner) => return refused,
+                Row::Unusable(_) => return refused,
+                Row::Held(HeldRow { version, .. }) | Row::Free { version } => {
+                    held(owner, version + 1, lease, expires_at, &lock.holder)
+                }
+                Row::Absent => held(owner, at.as_millis() + 1, lease, expires_at, &lock.holder),
+            },
+            Request::TakeOver { owner, lease, expires_at, seen_owner, seen_version, .. } => {
+                if owner_now != Some((seen_owner, seen_version)) {
+                    return refused;
+                }
+                held(owner, seen_version + 1, lease, expires_at, &lock.holder)
+            }
+            Request::Renew { owner, version, new_version, expires_at } => match row {
+                Row::Held(row) if (row.owner, row.version) == (owner, version) => {
+                    Row::Held(HeldRow { version: new_version, expires_at, ..row })
+                }
+                _ => return refused,
+            },
+            Request::Release { owners, .. } => match &row {
+                Row::Held(held) if owners.contains(&held.owner) => Row::Free { version: held.version },
+                _ => return refused,
+            },
+        };
+        let version = match &new {
+            Row::Held(held) => held.version,
+            _ => 0,
+        };
+        state.rows.insert(lock.key.clone(), new);
+        Outcome::Written { version }
+    }
+}
+
+fn held(owner: OwnerId, version: u64, lease: Duration, expires_at: Option<Wall>, holder: &HolderInfo) -> Row {
+    Row::Held(HeldRow { owner, version, lease, expires_at, holder: Some(Box::new(holder.clone())) })
+}
+
+impl Store for MemoryStore {
+    async fn send(&self, lock: &Lock, request: Request, limit: Duration) -> Answer {
+        let fate = {
+            let mut state = self.state.lock().unwrap();
+            state.log.push((lock.key.clone(), request.clone()));
+            (state.decide)(&lock.key, &request)
+        };
+        let mut dropped = CountIfDropped { store: self, answered: false };
+        let outcome = timeout(limit, async {
+            sleep(fate.on_the_way).await;
+            assert!(!fate.panics, "injected");
+            let outcome = fate.applied.then(|| self.apply(lock, request));
+            sleep(fate.on_the_way_back).await;
+            let failed = fate.failed.unwrap_or(FailureKind::Server);
+            outcome
+                .filter(|_| fate.failed.is_none())
+                .unwrap_or_else(|| Outcome::Failed(Failure::new(failed, "injected")))
+        })
+        .await;
+        dropped.answered = true;
+        match outcome {
+            Ok(outcome) => Answer { outcome, date: Some(self.clock.now().wall.as_millis() / 1000) },
+            Err(_) => Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), date: None },
+        }
+    }
+
+    async fn warm_up(&self) {}
+
+    fn drop_connections(&self) {
+        self.state.lock().unwrap().connections_dropped += 1;
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+struct CountIfDropped<'a> {
+    store: &'a MemoryStore,
+    answered: bool,
+}
+
+impl Drop for CountIfDropped<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.store.state.lock().unwrap().cancelled += 1;
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The keeper over real sockets and an in-memory store, on paused time.
+
+mod crash;
+mod drain;
+mod event_log;
+mod grant;
+mod hostile;
+mod in_process;
+mod loss;
+mod memory_store;
+mod quiesce;
+mod release;
+mod support;
+mod waiting;

@@ -1,0 +1,141 @@
+//! Two that want the same key.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::memory_store::Fate;
+use super::support::{SECOND, World, acquire};
+use crate::protocol::Request;
+use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason};
+
+#[tokio::test(start_paused = true)]
+async fn the_second_waits_for_the_first_and_gets_a_higher_token() {
+    let world = World::new();
+    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    let first = one.take(1, "a").await;
+    two.acquire(acquire(1, "a")).await;
+    two.hears_nothing(SECOND).await;
+    one.release(1, ReleaseReason::Finished, true).await;
+    let second = two.granted(1).await;
+    assert!(second.token > first.token);
+    assert!(second.waited_ms >= 1_000 && second.waited_ms < 1_700, "{second:?}");
+    assert_eq!(world.keeper.counts().takeovers, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn busy_comes_when_the_wait_is_over_and_names_the_holder() {
+    let world = World::new();
+    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    one.take(1, "a").await;
+    let asked = Instant::now();
+    two.acquire(acquire(1, "a")).await;
+    let FromKeeper::Busy { id: 1, holder: Some(holder), waited_ms, attempts, retry_after_ms } = two.receive().await
+    else {
+        panic!("not busy")
+    };
+    assert_eq!((holder.function.as_str(), holder.request_id.as_str(), attempts), ("orders", "r-1", 1));
+    assert!((1_900..=2_000).contains(&waited_ms) && asked.elapsed() <= 2 * SECOND, "{waited_ms}");
+    assert!(retry_after_ms > 25_000, "{retry_after_ms}");
+    assert_eq!(world.keeper.counts().busy, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_wait_tries_once() {
+    let world = World::new();
+    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    one.take(1, "a").await;
+    two.acquire(Acquire { wait_ms: 0, ..acquire(1, "a") }).await;
+    assert!(matches!(two.receive().await, FromKeeper::Busy { waited_ms: 5, attempts: 1, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_is_too_close_sends_nothing() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    client.acquire(Acquire { answer_within_ms: Some(0), ..acquire(1, "a") }).await;
+    assert_eq!(client.failed(1).await.0, FailKind::TooLate);
+    assert_eq!(world.keeper.counts().requests, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_after_the_latest_moment_is_given_back() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    world.store.decide(|_, request| match request {
+        Request::Acquire { .. } => Fate::slow(Duration::from_millis(900)),
+        _ => Fate::USUAL,
+    });
+    client.acquire(Acquire { answer_within_ms: Some(200), ..acquire(1, "a") }).await;
+    let asked = Instant::now();
+    assert_eq!(client.failed(1).await.0, FailKind::Timeout);
+    assert!(asked.elapsed() <= Duration::from_millis(210));
+    assert_eq!(world.keeper.writes_in_flight(), 1);
+    world.all_ended().await;
+    assert!(world.store.is_free("a"));
+    assert_eq!(world.home.unsettled(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_contender_saw_serves_the_next() {
+    let world = World::new();
+    let far = world.elsewhere();
+    let mut holder = far.begin().await;
+    // Without server time only the observed rule is left, and its holder is left to its fate.
+    holder.acquire(Acquire { on_crash: OnCrash::Expire, server_time: false, ..acquire(1, "a") }).await;
+    holder.granted(1).await;
+    holder.vanish().await;
+    far.all_ended().await;
+
+    let unserved = |id| Acquire { server_time: false, wait_ms: 0, ..acquire(id, "a") };
+    let mut client = world.begin().await;
+    client.acquire(unserved(1)).await;
+    assert!(matches!(client.receive().await, FromKeeper::Busy { .. }));
+    sleep(31 * SECOND).await;
+    // In another invocation, a lease later: what the first saw still counts.
+    let mut next = world.begin().await;
+    next.acquire(unserved(2)).await;
+    next.granted(2).await;
+    assert_eq!(world.keeper.counts().takeovers, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_left_behind_is_taken_over_by_server_time_soon_after_its_end() {
+    let world = World::new();
+    let far = world.elsewhere();
+    let mut holder = far.begin().await;
+    holder.acquire(Acquire { on_crash: OnCrash::Expire, lease_ms: 5_000, ..acquire(1, "a") }).await;
+    holder.granted(1).await;
+    holder.vanish().await;
+    sleep(20 * SECOND).await;
+    let mut client = world.begin().await;
+    let grant = client.take(1, "a").await;
+    assert!(grant.waited_ms < 100, "{grant:?}");
+    assert_eq!(world.keeper.counts().takeovers, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_contend_and_each_is_granted_alone() {
+    let world = World::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    for id in 0..20 {
+        let mut client = world.begin().await;
+        tasks.spawn(async move {
+            client.acquire(Acquire { wait_ms: 120_000, ..acquire(id, "a") }).await;
+            let grant = client.granted(id).await;
+            let from = Instant::now();
+            sleep(Duration::from_millis(100)).await;
+            let until = Instant::now();
+            client.release(id, ReleaseReason::Finished, true).await;
+            client.receive().await;
+            (grant.token, from, until)
+        });
+    }
+    let mut held = tasks.join_all().await;
+    held.sort_by_key(|(_, from, _)| *from);
+    for pair in held.windows(2) {
+        assert!(pair[0].0 < pair[1].0, "tokens grow: {pair:?}");
+        assert!(pair[0].2 <= pair[1].1, "no two at once: {pair:?}");
+    }
+    world.all_ended().await;
+}

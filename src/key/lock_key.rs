@@ -1,0 +1,90 @@
+//! The key itself: text that DynamoDB takes as a partition key.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The most bytes a DynamoDB partition key may have.
+pub const MAX_KEY_BYTES: usize = 2048;
+
+/// The text that names what is locked: 1 to 2,048 bytes of UTF-8.
+///
+/// A [`Template`](super::Template) makes one from an event. Make one yourself where a closure picks the key.
+///
+/// ```
+/// use leasehold::key::LockKey;
+///
+/// let key = LockKey::new("orders:A-17")?;
+/// assert_eq!(key.as_str(), "orders:A-17");
+/// assert!(LockKey::new("").is_err());
+/// # Ok::<(), leasehold::key::KeyError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct LockKey(String);
+
+impl LockKey {
+    /// Takes the text as a key.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`] when the text is empty or longer than [`MAX_KEY_BYTES`].
+    pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
+        let text = text.into();
+        match text.len() {
+            0 => Err(KeyError::Empty),
+            1..=MAX_KEY_BYTES => Ok(Self(text)),
+            bytes => Err(KeyError::TooLong { bytes }),
+        }
+    }
+
+    /// The key's text, as it stands in the table.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for LockKey {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for LockKey {
+    type Error = KeyError;
+    fn try_from(text: String) -> Result<Self, KeyError> {
+        Self::new(text)
+    }
+}
+
+impl From<LockKey> for String {
+    fn from(key: LockKey) -> Self {
+        key.0
+    }
+}
+
+/// A text that can't be a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// There is no text.
+    #[error("a lock key needs at least one character; an empty one would put every event behind one lock")]
+    Empty,
+    /// DynamoDB would refuse it.
+    #[error(
+        "the lock key has {bytes} bytes and DynamoDB takes {MAX_KEY_BYTES}: take the key from a shorter value, or hash \
+         the value before it becomes part of the event"
+    )]
+    TooLong {
+        /// How many bytes of UTF-8 the text has.
+        bytes: usize,
+    },
+}

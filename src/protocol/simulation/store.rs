@@ -1,0 +1,146 @@
+//! The store: rows, and the conditions under which each request changes one, as [`Request`] documents them.
+
+use std::time::Duration;
+
+use super::clock::{EPOCH, MS, Micros, SECOND};
+use super::violation::Violation;
+use crate::clock::Wall;
+use crate::protocol::{HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules};
+
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) version: u64,
+    pub(super) lease: Duration,
+    pub(super) owner: Option<OwnerId>,
+    pub(super) expires_at: Option<Wall>,
+    pub(super) ttl: Option<u64>,
+}
+
+/// The rows of one table, by key number.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) rows: Vec<Option<Stored>>,
+    rules: Rules,
+}
+
+/// Server time in whole seconds, as a front end says it whose clock is `skew` off.
+pub(super) fn date(at: Micros, skew: i64) -> u64 {
+    (EPOCH + at).saturating_add_signed(skew) / SECOND
+}
+
+impl Store {
+    pub(super) fn new(keys: usize, rules: Rules) -> Self {
+        Self { rows: vec![None; keys], rules }
+    }
+
+    /// Carries out one request as one indivisible step.
+    pub(super) fn apply(&mut self, key: usize, request: &Request) -> Result<Outcome, Violation> {
+        let before = self.rows[key].as_ref().map(|row| row.version);
+        let outcome = match request {
+            Request::Acquire { owner, at, lease, expires_at, unknown } => {
+                let allowed =
+                    self.rows[key].as_ref().is_none_or(|row| row.owner.is_none_or(|holder| unknown.contains(&holder)));
+                if !allowed {
+                    return Ok(Outcome::Refused { row: self.row(key) });
+                }
+                self.take(key, *owner, *at, *lease, *expires_at)
+            }
+            Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version } => {
+                let any_version = self.rules.broken(Mutant::TakeoverWithoutVersion);
+                let allowed = self.rows[key]
+                    .as_ref()
+                    .is_some_and(|row| row.owner == Some(*seen_owner) && (any_version || row.version == *seen_version));
+                if !allowed {
+                    return Ok(Outcome::Refused { row: self.row(key) });
+                }
+                self.take(key, *owner, *at, *lease, *expires_at)
+            }
+            Request::Renew { owner, version, new_version, expires_at } => {
+                let any_version = self.rules.broken(Mutant::RenewalWithoutVersion);
+                let keep_old = expires_at.is_none() && self.rules.broken(Mutant::OldExpiresAtKept);
+                let Some(row) = self.rows[key]
+                    .as_mut()
+                    .filter(|row| row.owner == Some(*owner) && (any_version || row.version == *version))
+                else {
+                    return Ok(Outcome::Refused { row: self.row(key) });
+                };
+                row.version = *new_version;
+                row.ttl = None;
+                if !keep_old {
+                    row.expires_at = expires_at.map(whole_millis);
+                }
+                Outcome::Written { version: *new_version }
+            }
+            Request::Release { owners, ttl } => {
+                let anyone = self.rules.broken(Mutant::ReleaseWithoutOwner);
+                let Some(row) = self.rows[key]
+                    .as_mut()
+                    .filter(|row| row.owner.is_some_and(|holder| anyone || owners.contains(&holder)))
+                else {
+                    return Ok(Outcome::Refused { row: self.row(key) });
+                };
+                row.owner = None;
+                row.expires_at = None;
+                if ttl.is_some() {
+                    row.ttl = *ttl;
+                }
+                Outcome::Written { version: 0 }
+            }
+            Request::Read => Outcome::Read { row: self.row(key) },
+        };
+        let Some(row) = &self.rows[key] else { return Ok(outcome) };
+        if row.owner.is_some() && row.ttl.is_some() {
+            return Err(Violation::HeldRowHasTtl);
+        }
+        if before.is_some_and(|before| row.version < before) {
+            return Err(Violation::VersionFell);
+        }
+        Ok(outcome)
+    }
+
+    /// DynamoDB's TTL: the row goes at some time after its `ttl`. True when it went.
+    pub(super) fn sweep(&mut self, key: usize, at: Micros) -> bool {
+        let due = self.rows[key].as_ref().and_then(|row| row.ttl).is_some_and(|ttl| ttl < date(at, 0));
+        if due {
+            self.rows[key] = None;
+        }
+        due
+    }
+
+    fn take(&mut self, key: usize, owner: OwnerId, at: Wall, lease: Duration, expires_at: Option<Wall>) -> Outcome {
+        let seed = if self.rules.broken(Mutant::SeedZero) { 0 } else { at.as_millis() };
+        let old = self.rows[key].as_ref();
+        let version = old.map_or(seed, |row| row.version) + 1;
+        let keep_ttl = self.rules.broken(Mutant::TtlLeftOnHeldRow);
+        let keep_old = expires_at.is_none() && self.rules.broken(Mutant::OldExpiresAtKept);
+        let ttl = old.and_then(|row| row.ttl).filter(|_| keep_ttl);
+        let expires_at = expires_at.map(whole_millis).or_else(|| old?.expires_at.filter(|_| keep_old));
+        let lease = Duration::from_millis(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
+        self.rows[key] = Some(Stored { version, lease, owner: Some(owner), expires_at, ttl });
+        Outcome::Written { version }
+    }
+
+    fn row(&self, key: usize) -> Row {
+        match &self.rows[key] {
+            None => Row::Absent,
+            Some(Stored { owner: None, version, .. }) => Row::Free { version: *version },
+            Some(Stored { owner: Some(owner), version, lease, expires_at, .. }) => Row::Held(HeldRow {
+                owner: *owner,
+                version: *version,
+                lease: *lease,
+                expires_at: *expires_at,
+                holder: None,
+            }),
+        }
+    }
+}
+
+/// A row holds whole milliseconds.
+fn whole_millis(wall: Wall) -> Wall {
+    Wall::from_millis(wall.as_millis())
+}
+
+/// How long after `at` the row's `expires_at` is reached by server time.
+pub(super) fn until_expiry(row: &Stored, at: Micros) -> Option<Micros> {
+    row.expires_at.map(|expires_at| (expires_at.as_millis() * MS).saturating_sub(EPOCH + at))
+}
