@@ -85,7 +85,7 @@ fn main() -> ExitCode {
     };
     let as_it_should_be = match options.seed {
         Some(seed) => replay(seed, options.mutant),
-        None if options.all_mutants => Mutant::ALL.into_iter().fold(true, |all, mutant| hunt(&options, mutant) && all),
+        None if options.all_mutants => Mutant::ALL.into_iter().filter(|mutant| !hunt(&options, *mutant)).count() == 0,
         None => match options.mutant {
             Some(mutant) => hunt(&options, mutant),
             None => search(&options, None).is_none(),

@@ -1,1 +1,98 @@
 //! The protocol in a hostile, simulated world: many seeds hold, and every broken rule is noticed.
+//!
+//! Made for `cargo test --release --features simulation --test simulation`, where a core runs some thousand seeds a
+//! second; a debug build runs fewer seeds and leaves the mutants out.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use leasehold::protocol::Mutant;
+use leasehold::protocol::simulation::{Violation, replay, run};
+
+const SEEDS: u64 = if cfg!(debug_assertions) { 1_000 } else { 20_000 };
+
+/// The lowest of the seeds at which the simulation notices that something is wrong.
+fn first_violation(mutant: Option<Mutant>) -> Option<(u64, Violation)> {
+    let next = AtomicU64::new(0);
+    let lowest = AtomicU64::new(SEEDS);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= lowest.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    if run(seed, mutant).violation.is_some() {
+                        lowest.fetch_min(seed, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let seed = lowest.into_inner();
+    run(seed, mutant).violation.filter(|_| seed < SEEDS).map(|violation| (seed, violation))
+}
+
+/// What a mutant breaks, in the order of `Mutant::ALL`; a rule may be needed for more than one thing.
+fn breaks(mutant: Mutant) -> &'static [Violation] {
+    use Violation::{BelievedWithoutGrant, HeldRowHasTtl, TokenFell, TwoHolders, VersionFell};
+    match mutant {
+        // Two writes of one owner in the wrong order are seen on the row before any contender acts on it.
+        Mutant::RenewalWithoutVersion => &[VersionFell],
+        Mutant::TtlLeftOnHeldRow => &[HeldRowHasTtl],
+        Mutant::SeedZero | Mutant::LowSeedNotRaised => &[TokenFell],
+        Mutant::LossRevived => &[BelievedWithoutGrant],
+        // A lease granted when it was over already has a lower token than the one that was granted meanwhile.
+        _ => &[TwoHolders, TokenFell],
+    }
+}
+
+#[test]
+fn the_invariants_hold() {
+    if let Some((seed, violation)) = first_violation(None) {
+        panic!("seed {seed}: {violation}\n{}", replay(seed, None).1);
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "too slow without optimisation: run with --release")]
+fn every_broken_rule_is_noticed_for_what_it_breaks() {
+    let mut amiss = Vec::new();
+    for mutant in Mutant::ALL {
+        match first_violation(Some(mutant)) {
+            Some((_, violation)) if breaks(mutant).contains(&violation) => {}
+            Some((seed, violation)) => amiss.push(format!("{mutant} at seed {seed}: {violation}")),
+            None => amiss.push(format!("{mutant} is not noticed within {SEEDS} seeds")),
+        }
+    }
+    assert!(amiss.is_empty(), "{}", amiss.join("\n"));
+}
+
+#[test]
+fn a_seed_gives_the_same_run_every_time() {
+    for seed in 0..50 {
+        let report = run(seed, None);
+        assert_eq!(report, run(seed, None));
+        assert_eq!(report, replay(seed, None).0);
+    }
+}
+
+#[test]
+fn the_world_is_hostile_enough_to_mean_something() {
+    let mut total = leasehold::protocol::simulation::Report::default();
+    for seed in 0..SEEDS / 10 {
+        total.add(&run(seed, None));
+    }
+    for (what, count) in [
+        ("grants", total.grants),
+        ("refusals", total.refusals),
+        ("takeovers", total.takeovers),
+        ("losses", total.losses),
+        ("freezes", total.freezes),
+        ("environments vanished", total.vanished),
+    ] {
+        assert!(count > SEEDS / 100, "only {count} {what}");
+    }
+    assert!(total.sweeps > 0);
+}

@@ -40,6 +40,10 @@ mod row;
 mod server_time;
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 mod settings;
+#[cfg(all(test, any(feature = "in-process", feature = "simulation")))]
+mod testing;
+#[cfg(any(feature = "in-process", feature = "simulation"))]
+mod timing;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;

@@ -121,3 +121,17 @@ impl Rules {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mutants_go_by_their_names() {
+        for mutant in Mutant::ALL {
+            assert_eq!(mutant.to_string().parse(), Ok(mutant));
+        }
+        assert_eq!("seedzero".parse(), Ok(Mutant::SeedZero));
+        assert!("None".parse::<Mutant>().is_err());
+    }
+}

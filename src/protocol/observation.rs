@@ -134,16 +134,15 @@ impl Observations {
     }
 
     fn evict(&mut self) {
-        // Entries that are waited on go back to the front; there are never more of them than contenders, so the loop
-        // is bounded by the entries there are.
-        let mut looked_at = 0;
-        while self.seen.len() > self.capacity && looked_at < self.seen.len() + self.capacity {
-            looked_at += 1;
-            match self.seen.pop_lru() {
-                Some((subject, entry)) if entry.waiters > 0 => {
-                    self.seen.put(subject, entry);
-                }
-                _ => {}
+        // An entry that is waited on goes back to the front; once each was looked at, all that are left are waited on.
+        for _ in 0..self.seen.len() {
+            if self.seen.len() <= self.capacity {
+                break;
+            }
+            if let Some((subject, entry)) = self.seen.pop_lru()
+                && entry.waiters > 0
+            {
+                self.seen.put(subject, entry);
             }
         }
     }
@@ -152,5 +151,77 @@ impl Observations {
 impl Default for Observations {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Mono, Wall};
+
+    const LEASE: Duration = Duration::from_secs(4);
+
+    fn at(mono: u64, wall: u64) -> Now {
+        Now { mono: Mono::from_origin(Duration::from_secs(mono)), wall: Wall::from_epoch(Duration::from_secs(wall)) }
+    }
+
+    fn subject(number: usize) -> Subject {
+        Arc::from(format!("key-{number}"))
+    }
+
+    #[test]
+    fn a_count_goes_on_while_nothing_changes_and_starts_again_otherwise() {
+        let mut seen = Observations::new();
+        let (key, one, two) = (subject(0), OwnerId::from_u128(1), OwnerId::from_u128(2));
+        assert_eq!(seen.record(&key, one, 7, LEASE, at(10, 100)).since, at(10, 100));
+        assert_eq!(seen.record(&key, one, 7, LEASE, at(11, 101)).since, at(10, 100));
+        assert_eq!(seen.record(&key, one, 8, LEASE, at(12, 102)).since, at(12, 102), "another version");
+        assert_eq!(seen.record(&key, two, 8, LEASE, at(13, 103)).since, at(13, 103), "another owner");
+        assert_eq!(seen.record(&key, two, 8, LEASE, at(14, 90)).since, at(14, 90), "a wall clock gone back");
+    }
+
+    #[test]
+    fn the_least_recently_used_goes_first_but_none_that_is_waited_on() {
+        let mut seen = Observations::new();
+        let owner = OwnerId::from_u128(1);
+        seen.pin(&subject(0));
+        for number in 0..=Observations::CAPACITY {
+            seen.record(&subject(number), owner, 1, LEASE, at(0, 0));
+        }
+        assert_eq!(seen.len(), 4_096);
+        assert!(seen.get(&subject(0)).is_some(), "waited on");
+        assert!(seen.get(&subject(1)).is_none(), "the oldest that is not");
+        assert!(seen.get(&subject(2)).is_some());
+
+        seen.unpin(&subject(0));
+        for number in 5_000..5_000 + Observations::CAPACITY {
+            seen.record(&subject(number), owner, 1, LEASE, at(0, 0));
+        }
+        assert!(seen.get(&subject(0)).is_none());
+    }
+
+    #[test]
+    fn what_all_wait_on_may_be_more_than_the_capacity() {
+        let mut seen = Observations::with_capacity(2);
+        for number in 0..5 {
+            seen.pin(&subject(number));
+            seen.record(&subject(number), OwnerId::from_u128(1), 1, LEASE, at(0, 0));
+        }
+        assert_eq!(seen.len(), 5);
+        for number in 0..5 {
+            seen.unpin(&subject(number));
+        }
+        assert_eq!(seen.len(), 2);
+    }
+
+    #[test]
+    fn a_row_seen_free_leaves_nothing_behind() {
+        let mut seen = Observations::new();
+        seen.pin(&subject(0));
+        seen.record(&subject(0), OwnerId::from_u128(1), 1, LEASE, at(0, 0));
+        seen.forget(&subject(0));
+        assert!(seen.get(&subject(0)).is_none());
+        seen.unpin(&subject(0));
+        assert!(seen.is_empty());
     }
 }

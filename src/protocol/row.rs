@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{HolderInfo, OwnerId};
-use crate::clock::Wall;
+use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +58,38 @@ pub enum Unusable {
         /// What was found there.
         found: String,
     },
+}
+
+/// How long DynamoDB keeps a free row.
+const FREE_ROW_SECONDS: u64 = 7 * 24 * 60 * 60;
+
+/// Until when a free row stays, in epoch seconds: it counts from the row's version as well, so that a wrong clock
+/// never has a row swept while a new one could be seeded below its past.
+pub(super) fn free_until(now: Now, version: u64) -> u64 {
+    (now.wall.as_millis() / 1000).max(version / 1000).saturating_add(FREE_ROW_SECONDS)
+}
+
+/// The next whole millisecond, which is what a row can hold: an `expires_at` must not be written too early.
+pub(super) fn rounded_up(wall: Wall) -> Wall {
+    let floor = Wall::from_millis(wall.as_millis());
+    if floor < wall { floor + Duration::from_millis(1) } else { floor }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_row_stays_a_week_beyond_its_version_and_the_clock() {
+        let now = Now { wall: Wall::from_millis(5_000_999), ..Now::default() };
+        assert_eq!(free_until(now, 1), 5_000 + 604_800);
+        assert_eq!(free_until(now, 9_000_999), 9_000 + 604_800);
+    }
+
+    #[test]
+    fn what_a_row_can_not_hold_is_rounded_up() {
+        let exact = Wall::from_millis(17);
+        assert_eq!(rounded_up(exact), exact);
+        assert_eq!(rounded_up(exact + Duration::from_nanos(1)), Wall::from_millis(18));
+    }
 }

@@ -7,25 +7,11 @@
 
 use std::time::Duration;
 
+use super::timing::{at_least, at_most};
 use crate::clock::{Now, Wall};
 
 /// `Date` counts whole seconds, so server time may be this much later than it says.
 const GRANULARITY: Duration = Duration::from_secs(1);
-
-/// No less real time than this has passed when a clock says `elapsed`: it may be 5 % fast.
-pub(super) fn at_least(elapsed: Duration) -> Duration {
-    elapsed.saturating_sub(elapsed / 21 + Duration::from_nanos(1))
-}
-
-/// No more real time than this has passed when a clock says `elapsed`: it may be 5 % slow.
-pub(super) fn at_most(elapsed: Duration) -> Duration {
-    elapsed.saturating_add(elapsed / 19).saturating_add(Duration::from_nanos(1))
-}
-
-/// What a clock shows at least when `real` time has passed.
-pub(super) fn shown_after(real: Duration) -> Duration {
-    real.saturating_sub(real / 20 + Duration::from_nanos(1))
-}
 
 /// Which sessions' requests an answer may serve: it counts up with every `begin`.
 ///
@@ -117,5 +103,53 @@ impl ServerTime {
     /// Forgets all answers, for a clone restored from a snapshot.
     pub fn forget(&mut self) {
         self.newest = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Mono;
+
+    fn at(ms: u64) -> Now {
+        Now { mono: Mono::from_origin(Duration::from_millis(ms)), wall: Wall::from_millis(ms) }
+    }
+
+    fn sample(date: u64, sent: u64, answered: u64, epoch: Epoch) -> Sample {
+        Sample { date, sent: at(sent), answered: at(answered), epoch }
+    }
+
+    #[test]
+    fn server_time_lies_between_its_bounds() {
+        let sample = sample(1_000, 50_000, 50_400, Epoch::default());
+        let now = at(71_400);
+        assert_eq!(sample.lower(now), Wall::from_millis(1_020_000) - Duration::from_nanos(1));
+        let upper = sample.upper(now, Sample::granularity());
+        assert!(upper > Wall::from_millis(1_000_000 + 1_000 + 21_400));
+        assert!(upper < Wall::from_millis(1_000_000 + 1_000 + 22_600));
+    }
+
+    #[test]
+    fn a_session_is_not_served_by_what_was_asked_before_it() {
+        let mut time = ServerTime::new();
+        let first = time.begin();
+        time.record(sample(1, 10, 20, first));
+        assert!(time.since(first).is_some());
+        let second = time.begin();
+        assert!(time.since(second).is_none());
+        assert!(time.since(first).is_some());
+        time.record(sample(2, 30, 40, second));
+        assert_eq!(time.since(second).map(|sample| sample.date), Some(2));
+    }
+
+    #[test]
+    fn the_answer_to_the_newest_request_is_kept() {
+        let mut time = ServerTime::new();
+        let epoch = time.begin();
+        time.record(sample(2, 30, 40, epoch));
+        time.record(sample(1, 10, 50, epoch));
+        assert_eq!(time.newest().map(|sample| sample.date), Some(2));
+        time.forget();
+        assert!(time.newest().is_none());
     }
 }

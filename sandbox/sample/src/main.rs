@@ -8,7 +8,7 @@ mod work;
 use std::time::Duration;
 
 use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
-use leasehold::{Lease, LeaseLayer};
+use leasehold::{FencingToken, Lease, LeaseLayer};
 use serde_json::{Value, json};
 
 use crate::work::Work;
@@ -25,9 +25,10 @@ async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {
     let work = Work::of(&event.payload)?;
     let lease = Lease::current()?;
     let request = event.context.request_id;
-    tracing::info!(key = %lease.key(), token = %lease.token(), request, ?work, "work began");
+    let (key, token) = (lease.key().as_str(), lease.token().map(FencingToken::get));
+    tracing::info!(key, token, request, ?work, "work began");
     work.run().await;
     lease.ensure_held()?;
-    tracing::info!(key = %lease.key(), token = %lease.token(), request, "work ended");
-    Ok(json!({ "key": lease.key().as_str(), "token": lease.token().get(), "request": request }))
+    tracing::info!(key, token, request, "work ended");
+    Ok(json!({ "key": key, "token": token, "request": request }))
 }

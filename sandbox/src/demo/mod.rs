@@ -5,6 +5,7 @@
 
 mod narrate;
 mod programs;
+mod said;
 mod scenes;
 mod stage;
 
@@ -12,7 +13,8 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 pub use self::{
     narrate::Narration,
-    programs::{Programs, build},
+    programs::{Programs, build, cargo_build},
+    said::Said,
     stage::Stage,
 };
 

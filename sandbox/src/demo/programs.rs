@@ -1,6 +1,7 @@
 //! The demo's programs, built from this source tree by Cargo.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -36,19 +37,39 @@ fn source_tree() -> PathBuf {
 ///
 /// Dropping the future ends Cargo.
 pub async fn build() -> Result<Programs, Failed> {
+    let mut built = cargo_build(&["leasehold-extension", "leasehold-sample"]).await?;
+    let mut program = |name: &str| {
+        built.remove(name).ok_or_else(|| Failed::because(format!("Cargo built no program `{name}`")))
+    };
+    Ok(Programs {
+        extension: program("leasehold")?,
+        sample: program("leasehold-sample")?,
+        events: source_tree().join("events"),
+    })
+}
+
+/// Builds the programs of these packages of the source tree, by their names.
+///
+/// # Errors
+///
+/// When the source tree is gone, or Cargo can't be run or fails.
+///
+/// # Cancellation
+///
+/// Dropping the future ends Cargo.
+pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>, Failed> {
     let root = source_tree();
-    let events = root.join("events");
-    if !events.is_dir() {
+    if !root.join("events").is_dir() {
         return Err(Failed::because(format!(
-            "the demo runs from leasehold's source tree, but {} is not there: clone it, and run `cargo run -p leasehold-sandbox -- demo` in it",
-            events.display()
+            "{} is no source tree of leasehold: clone it, and run `cargo run -p leasehold-sandbox -- demo` in it",
+            root.display()
         )));
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(&root)
-        .args(["build", "--package", "leasehold-extension", "--package", "leasehold-sample", "--bins"])
-        .arg("--message-format=json-render-diagnostics")
+        .args(["build", "--bins", "--message-format=json-render-diagnostics"])
+        .args(packages.iter().flat_map(|package| ["--package", *package]))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
@@ -56,15 +77,13 @@ pub async fn build() -> Result<Programs, Failed> {
         .await
         .map_err(|error| Failed::because(format!("Cargo could not be run: {error}; is it on the PATH?")))?;
     if !output.status.success() {
-        return Err(Failed::because("the extension and the sample function could not be built; Cargo says why above"));
+        return Err(Failed::because(format!("{} could not be built; Cargo says why above", packages.join(" and "))));
     }
-    let built = String::from_utf8_lossy(&output.stdout);
-    let program = |name: &str| {
-        let found = built.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find_map(|message| {
-            let is_it = message["reason"] == "compiler-artifact" && message["target"]["name"] == name;
-            is_it.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
-        });
-        found.ok_or_else(|| Failed::because(format!("Cargo built no program `{name}`")))
-    };
-    Ok(Programs { extension: program("leasehold")?, sample: program("leasehold-sample")?, events })
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let programs = messages.filter(|message| message["reason"] == "compiler-artifact").filter_map(|message| {
+        let name = message["target"]["name"].as_str()?.to_owned();
+        Some((name, PathBuf::from(message["executable"].as_str()?)))
+    });
+    Ok(programs.collect())
 }

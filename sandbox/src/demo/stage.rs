@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Failed, Programs, Scene, narrate::Said};
+use super::{Failed, Programs, Said, Scene};
 use crate::{Event, Invocation, InvocationHandle, Overflow, Sandbox};
 
 /// How long a step that should come soon may take before the scene has failed.

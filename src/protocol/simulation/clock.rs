@@ -31,12 +31,15 @@ pub(super) enum Drift {
 }
 
 impl Drift {
-    fn rate(self, random: &mut Random) -> u64 {
-        match self {
+    /// The rates of both clocks; as often as not one oscillator drives them.
+    fn rates(self, random: &mut Random) -> (u64, u64) {
+        let mut rate = || match self {
             Self::None => PPM,
             Self::Some => random.between(SLOWEST, FASTEST),
             Self::Extreme => random.pick(&[SLOWEST, FASTEST]),
-        }
+        };
+        let (mono, wall) = (rate(), rate());
+        if random.chance(500) { (mono, mono) } else { (mono, wall) }
     }
 }
 
@@ -65,12 +68,13 @@ pub(super) struct SimClock {
 impl SimClock {
     /// Clocks that start at `at`, the wall clock `ahead` of true time (or behind it).
     pub(super) fn new(at: Micros, ahead: i64, drift: Drift, random: &mut Random) -> Self {
+        let (mono_rate, wall_rate) = drift.rates(random);
         Self {
             since: at,
             mono: random.between(HOUR, 100 * HOUR),
             wall: (EPOCH + at).saturating_add_signed(ahead),
-            mono_rate: drift.rate(random),
-            wall_rate: drift.rate(random),
+            mono_rate,
+            wall_rate,
             drift,
             stopped: Freeze::Paused,
         }
@@ -105,8 +109,7 @@ impl SimClock {
     pub(super) fn thaw(&mut self, at: Micros, random: &mut Random) {
         self.rebase(at);
         self.stopped = Freeze::Paused;
-        self.mono_rate = self.drift.rate(random);
-        self.wall_rate = self.drift.rate(random);
+        (self.mono_rate, self.wall_rate) = self.drift.rates(random);
     }
 
     pub(super) fn step(&mut self, at: Micros, by: i64) {

@@ -36,6 +36,7 @@ impl World {
             return Ok(());
         }
         let (session, id) = (flight.session, flight.id);
+        self.sessions[session].waiting -= 1;
         let answer = flight.answer.take().unwrap_or_else(|| {
             let kind = flight.fate.failed.map_or(crate::protocol::FailureKind::Timeout, |(_, kind)| kind);
             Answer { outcome: Outcome::Failed(failure(kind)), date: None }
@@ -139,7 +140,7 @@ impl World {
             self.sessions[id].machine = Machine::Done;
             return Ok(());
         }
-        if wake.is_none() && session.open && !session.over && !self.has_flight(id) {
+        if wake.is_none() && session.open && !session.over && session.waiting == 0 {
             return Err(Violation::Stuck);
         }
         if let Some(at) = wake
@@ -150,10 +151,6 @@ impl World {
             self.queue.push(when, Event::Wake { session: id as u32, at });
         }
         Ok(())
-    }
-
-    fn has_flight(&self, id: usize) -> bool {
-        self.flights.iter().any(|flight| flight.session == id && !flight.settled)
     }
 
     fn carry_out(&mut self, id: usize, action: Action) -> Result<(), Violation> {
@@ -221,9 +218,11 @@ impl World {
         let fate = if self.healed {
             Fate::usual(&mut self.random)
         } else {
-            Fate::draw(&self.weather, keeper.cut_for(self.now), &mut self.random)
+            let attempt = matches!(request, Request::Acquire { .. } | Request::TakeOver { .. });
+            Fate::draw(&self.weather, attempt, keeper.cut_for(self.now), &mut self.random)
         };
         session.disturbed |= !fate.usual;
+        session.waiting += 1;
         let deadline = keeper.clock.read(self.now).mono + timeout;
         let flight = self.flights.len() as u32;
         if let Some(after) = fate.applied {

@@ -15,6 +15,8 @@ pub(super) struct Keeper {
     /// How far the clock of the front end it talks to is off.
     pub(super) skew: i64,
     pub(super) warm: bool,
+    /// Nothing it is answered has a `Date` that serves, in its present session.
+    pub(super) dateless: bool,
     pub(super) alive: bool,
     pub(super) frozen: bool,
     /// What came while it was frozen.
@@ -81,6 +83,8 @@ pub(super) struct Session {
     /// Something went wrong on the way: a request, a freeze, a step of the clock.
     pub(super) disturbed: bool,
     pub(super) frozen: bool,
+    /// Requests that had no answer yet.
+    pub(super) waiting: u32,
     pub(super) renewals: (Option<Micros>, Option<Micros>),
     /// For the last contender: by when the row must be its own.
     pub(super) due: Option<Micros>,

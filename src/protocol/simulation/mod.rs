@@ -17,14 +17,17 @@
 
 mod clock;
 mod drive;
+mod environment;
 mod keeper;
 mod network;
 mod queue;
 mod random;
+mod session;
 mod store;
 mod trace;
 mod violation;
 mod weather;
+mod wire;
 mod world;
 
 pub use violation::Violation;

@@ -36,7 +36,7 @@ impl Fate {
     }
 
     /// `cut` is how long the environment is still cut off from the store.
-    pub(super) fn draw(weather: &Weather, cut: Option<Micros>, random: &mut Random) -> Self {
+    pub(super) fn draw(weather: &Weather, attempt: bool, cut: Option<Micros>, random: &mut Random) -> Self {
         let (low, high) = weather.latency;
         let there = random.magnitude(low, high);
         let back = random.magnitude(low, high);
@@ -47,6 +47,12 @@ impl Fate {
             // Most of what is sent into the void stays there; some of it is delivered once the way is free again.
             let applied = random.chance(250).then(|| left + there);
             return Self { applied, answered: random.chance(500).then_some(back), usual: false, ..fine };
+        }
+        if attempt && random.chance(weather.stray) {
+            // The connection breaks at once, and the write gets through all the same, when nobody expects it any more.
+            let applied = Some(there + random.magnitude(50 * MS, weather.latest_write));
+            let failed = Some((there, FailureKind::Connection));
+            return Self { applied, answered: None, failed, usual: false, ..fine };
         }
         let hazards = [
             weather.lost,

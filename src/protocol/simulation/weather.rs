@@ -21,6 +21,8 @@ pub(super) struct Weather {
     /// How far wall clocks are ahead or behind at most, and how far they are stepped.
     pub(super) wall: (Micros, Micros),
     pub(super) step_size: Micros,
+    /// Wall clocks that are behind, of those that are off.
+    pub(super) behind: u32,
     /// Keepers that use server time.
     pub(super) server_time: u32,
     /// Whether the service's front ends disagree about the time, by up to a second.
@@ -35,11 +37,17 @@ pub(super) struct Weather {
     pub(super) refused: u32,
     pub(super) server_error: u32,
     pub(super) broken: u32,
+    /// Answers whose `Date` does not serve, and sessions that have no other.
     pub(super) no_date: u32,
+    pub(super) dateless: u32,
+    /// Attempts that seem to fail at once and get through later.
+    pub(super) stray: u32,
 
     pub(super) cut: u32,
     pub(super) freeze: u32,
     pub(super) freeze_between: u32,
+    /// How long an environment is frozen between sessions.
+    pub(super) frozen_for: (Micros, Micros),
     pub(super) step: u32,
     pub(super) vanish: u32,
     pub(super) abandon: u32,
@@ -64,6 +72,7 @@ impl Weather {
             drift: Drift::Some,
             wall: (0, 2 * SECOND),
             step_size: 0,
+            behind: 500,
             server_time: 700,
             skew: false,
             latency: (MS, 20 * MS),
@@ -76,9 +85,12 @@ impl Weather {
             server_error: 0,
             broken: 0,
             no_date: 0,
+            dateless: 0,
+            stray: 0,
             cut: 0,
             freeze: 0,
             freeze_between: 0,
+            frozen_for: (10 * MS, 120 * SECOND),
             step: 0,
             vanish: 0,
             abandon: 0,
@@ -119,7 +131,7 @@ impl Weather {
 
     pub(super) fn of(seed: u64, random: &mut Random) -> Self {
         let mixed = Self::mixed(random);
-        match seed % 12 {
+        match seed % 13 {
             0 => Self::calm(random),
             1 => Self { profile: "lossy network", lost: 80, answer_lost: 80, broken: 60, server_error: 60, ..mixed },
             2 => Self {
@@ -131,6 +143,18 @@ impl Weather {
                 ..mixed
             },
             3 => Self {
+                profile: "attempts gone astray",
+                stray: 500,
+                latest_write: random.pick(&[2 * SECOND, 20 * SECOND, 40 * SECOND]),
+                lease: (500 * MS, 3 * SECOND),
+                hold: (20, 150),
+                keys: 1,
+                keepers: random.between(3, 4),
+                server_time: 1000,
+                cut: 50,
+                ..mixed
+            },
+            4 => Self {
                 profile: "cut off, clocks at their limits",
                 cut: 900,
                 drift: Drift::Extreme,
@@ -140,16 +164,16 @@ impl Weather {
                 late: 60,
                 ..mixed
             },
-            4 => Self { profile: "freezes", freeze: 800, freeze_between: 500, hold: (5, 40), ..mixed },
-            5 => Self {
+            5 => Self { profile: "freezes", freeze: 800, freeze_between: 500, hold: (5, 40), ..mixed },
+            6 => Self {
                 profile: "wall clock steps",
                 step: 800,
                 hold: (5, 30),
                 step_size: random.pick(&[5 * SECOND, HOUR, 2 * DAY]),
                 ..mixed
             },
-            6 => Self { profile: "crashes", vanish: 350, abandon: 250, cancel: 250, ..mixed },
-            7 => Self {
+            7 => Self { profile: "crashes", vanish: 350, abandon: 250, cancel: 250, ..mixed },
+            8 => Self {
                 profile: "many at once",
                 lanes: random.between(2, 3),
                 keepers: 2,
@@ -159,7 +183,7 @@ impl Weather {
                 latency: (MS, 150 * MS),
                 ..mixed
             },
-            8 => Self {
+            9 => Self {
                 profile: "sweeps, no dates",
                 no_date: 500,
                 sweep: 300,
@@ -168,7 +192,7 @@ impl Weather {
                 step: 0,
                 ..mixed
             },
-            9 => Self {
+            10 => Self {
                 profile: "sweeps, wrong clocks",
                 no_date: 0,
                 sweep: 300,
@@ -177,13 +201,20 @@ impl Weather {
                 step_size: 20 * DAY,
                 ..mixed
             },
-            10 => Self {
+            11 => Self {
                 profile: "no dates, freezes between sessions",
-                no_date: random.pick(&[300, 600, 1000]),
-                freeze_between: 900,
+                no_date: random.pick(&[0, 100, 1000]),
+                dateless: 500,
+                cut: 50,
+                freeze_between: 700,
+                frozen_for: (6 * SECOND, 20 * SECOND),
+                freeze: 0,
+                keys: 1,
+                keepers: 4,
+                sessions: 4,
                 server_time: random.pick(&[700, 1000]),
                 lease: (500 * MS, 3 * SECOND),
-                hold: (10, 100),
+                hold: (5, 40),
                 wall: (0, 200 * MS),
                 ..mixed
             },
@@ -193,9 +224,14 @@ impl Weather {
                 skew: true,
                 cut: 900,
                 server_time: 1000,
-                lease: (4 * SECOND, 60 * SECOND),
-                hold: (8, 20),
-                wall: (SECOND, 50 * SECOND),
+                lease: (4 * SECOND, random.pick(&[24 * SECOND, 60 * SECOND])),
+                hold: (9, 20),
+                wall: (3 * SECOND, 20 * SECOND),
+                behind: 900,
+                keys: 1,
+                freeze: 0,
+                cancel: 0,
+                vanish: 0,
                 step: 0,
                 gap: 10 * SECOND,
                 ..mixed

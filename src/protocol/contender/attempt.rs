@@ -1,0 +1,92 @@
+//! What a contender sends: attempts under ever new identities, looks, and one release when it gives up.
+
+use std::time::Duration;
+
+use super::{Attempt, Contender, InFlight, Kind};
+use crate::protocol::row::rounded_up;
+use crate::protocol::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
+use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample};
+
+impl Contender {
+    pub(super) fn send_acquire(&mut self, cx: &mut Context<'_>) {
+        let attempt = self.new_attempt(cx, false);
+        let Attempt { owner, expires_at, .. } = attempt;
+        let unknown = self.replaceable(cx, owner);
+        let request = Request::Acquire { owner, at: cx.now.wall, lease: self.settings.lease, expires_at, unknown };
+        self.send(cx, Kind::Attempt(attempt), request);
+    }
+
+    /// Takes the row from the holder last seen, or acquires where none was.
+    pub(super) fn send_takeover(&mut self, cx: &mut Context<'_>) {
+        let Some((seen_owner, seen_version)) = self.held.as_ref().map(|held| (held.owner, held.version)) else {
+            return self.send_acquire(cx);
+        };
+        let attempt = self.new_attempt(cx, true);
+        let Attempt { owner, expires_at, .. } = attempt;
+        let (at, lease) = (cx.now.wall, self.settings.lease);
+        let request = Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version };
+        self.send(cx, Kind::Attempt(attempt), request);
+    }
+
+    /// A fresh identity and the `expires_at` to write: by server time where an answer of this session says it, else by
+    /// the wall clock, which the attempt's own answer will check.
+    fn new_attempt(&mut self, cx: &mut Context<'_>, took_over: bool) -> Attempt {
+        self.writes += 1;
+        let fresh = cx.entropy.owner();
+        let expires_at = self.settings.server_time.then(|| {
+            let server = self.server_sample(cx).map(|sample| sample.upper(cx.now, Sample::granularity()));
+            rounded_up(server.unwrap_or(cx.now.wall) + self.settings.lease)
+        });
+        Attempt { owner: self.identity(fresh), expires_at, took_over }
+    }
+
+    pub(super) fn send(&mut self, cx: &mut Context<'_>, kind: Kind, request: Request) {
+        self.last_id += 1;
+        let id = RequestId(self.last_id);
+        let usual = match kind {
+            Kind::Attempt(_) => REQUEST_TIMEOUT,
+            Kind::Look | Kind::Cleanup => usual_timeout(self.settings.lease),
+        };
+        let left = match (kind, self.budget.latest) {
+            (Kind::Attempt(_) | Kind::Look, Some(latest)) => latest.since(cx.now.mono),
+            (Kind::Cleanup, _) | (_, None) => Duration::MAX,
+        };
+        let timeout = request_timeout(usual, left, cx.client_is_warm);
+        self.next = None;
+        self.in_flight = Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), kind });
+        self.actions.push_back(Action::Send { id, request, timeout });
+    }
+
+    #[cfg(not(feature = "simulation"))]
+    #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut)]
+    const fn identity(&mut self, fresh: OwnerId) -> OwnerId {
+        fresh
+    }
+
+    #[cfg(feature = "simulation")]
+    fn identity(&mut self, fresh: OwnerId) -> OwnerId {
+        if self.settings.rules.broken(crate::protocol::Mutant::OneOwnerForAllAttempts) {
+            return *self.one_owner.get_or_insert(fresh);
+        }
+        fresh
+    }
+
+    /// The attempts that the next one may replace: this acquisition's own unknown ones.
+    #[cfg(not(feature = "simulation"))]
+    fn replaceable(&self, _cx: &mut Context<'_>, _owner: OwnerId) -> Vec<OwnerId> {
+        self.unknown.clone()
+    }
+
+    /// The attempts that the next one may replace: this acquisition's own unknown ones, or with a rule switched off
+    /// those of all its keeper's acquisitions.
+    #[cfg(feature = "simulation")]
+    fn replaceable(&self, cx: &mut Context<'_>, owner: OwnerId) -> Vec<OwnerId> {
+        if self.settings.rules.broken(crate::protocol::Mutant::UnknownAttemptsPerKeeper) {
+            let shared = cx.observations.shared_attempts(&self.subject);
+            let all = shared.clone();
+            shared.push(owner);
+            return all;
+        }
+        self.unknown.clone()
+    }
+}

@@ -1,0 +1,44 @@
+//! The row freed.
+
+use super::{Holder, Kind, Phase};
+use crate::clock::Now;
+use crate::protocol::row::free_until;
+use crate::protocol::{Action, Context, Failure, Outcome, Request};
+
+impl Holder {
+    pub(super) fn free(&mut self, cx: &mut Context<'_>) {
+        self.phase = Phase::Releasing;
+        self.retries = 0;
+        // A renewal in flight need not be awaited: once the owner is gone it is refused.
+        self.in_flight = None;
+        self.send_release(cx);
+    }
+
+    pub(super) fn send_release(&mut self, cx: &mut Context<'_>) {
+        let ttl = Some(free_until(cx.now, self.version));
+        let request = Request::Release { owners: vec![self.acquired.owner], ttl };
+        self.send(cx, Kind::Release, request);
+    }
+
+    pub(super) fn handle_released(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
+        match outcome {
+            Outcome::Failed(failure) if failure.kind.is_transient() && !self.lease_is_over(cx.now) => {
+                self.next = cx.now.mono + self.retry_delay(cx);
+            }
+            Outcome::Failed(failure) => self.end(Err(failure)),
+            // Refused after a grant: the row is not mine any more, and that is all a release is for.
+            Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Read { .. } => self.end(Ok(())),
+        }
+    }
+
+    /// After twice the lease anybody may have taken the row over; there is nothing left to free.
+    fn lease_is_over(&self, now: Now) -> bool {
+        now.larger_elapsed(self.validity.anchor()) > self.settings.lease * 2
+    }
+
+    pub(super) fn end(&mut self, result: Result<(), Failure>) {
+        self.phase = Phase::Ended;
+        self.in_flight = None;
+        self.actions.push_back(Action::Released(result));
+    }
+}

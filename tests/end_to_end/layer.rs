@@ -1,0 +1,70 @@
+//! Handlers of all kinds under the layer.
+
+use leasehold_sandbox::{Event, EventKind};
+use serde_json::{Value, json};
+
+use crate::stage::{function, is_held, said, says, start};
+
+fn event_file(name: &str) -> Value {
+    let path = format!("{}/events/{name}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_streaming_response_keeps_the_lease_with_its_guard() {
+    let sandbox = start(function("streaming").await).await;
+    let environment = sandbox.environment(0);
+    let handle = environment.start_invocation(json!({ "id": "a", "sleep_ms": 100 }));
+    let id = handle.request_id().to_owned();
+    let outcome = handle.outcome().await;
+    assert_eq!(outcome.response().map(|response| response.text()).as_deref(), Some("onetwothree"), "{outcome:?}");
+    assert!(outcome.response().unwrap().is_streamed());
+    environment.wait_until_idle().await.unwrap();
+    let (returned, ended, released) = (says("handler returns", &id), says("stream ends", &id), says("released", &id));
+    let next = |event: &Event| matches!(event.kind, EventKind::ExtensionNext { .. });
+    let steps: [(&str, &dyn Fn(&Event) -> bool); 4] = [
+        ("the handler's return", &returned),
+        ("the stream's end", &ended),
+        ("the release", &released),
+        ("the extension's Next", &next),
+    ];
+    sandbox.log().in_order(&steps).unwrap();
+    assert!(!is_held(&sandbox, "jobs:a").await);
+}
+
+#[tokio::test]
+async fn a_handler_may_borrow_from_main() {
+    let sandbox = start(function("borrowing").await).await;
+    let outcome = sandbox.invoke(json!({ "id": "a" })).await;
+    let expected = json!({ "greeting": "hello from main", "key": "jobs:a", "held": true });
+    assert_eq!(outcome.json(), Some(expected), "{outcome:?}\n{}", sandbox.log().timeline());
+}
+
+#[tokio::test]
+async fn an_sqs_event_is_locked_by_its_message_group() {
+    let sandbox = start(function("sqs").await).await;
+    let outcome = sandbox.invoke(&event_file("sqs-order.json")).await;
+    assert_eq!(outcome.json(), Some(json!({ "records": 1, "key": "orders:order-A-1002" })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn an_eventbridge_event_is_locked_by_its_detail() {
+    let sandbox = start(function("eventbridge").await).await;
+    let outcome = sandbox.invoke(&event_file("eventbridge-order.json")).await;
+    assert_eq!(outcome.json(), Some(json!({ "type": "OrderPlaced", "key": "orders:A-1001" })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn the_row_says_who_holds_it() {
+    let sandbox = start(function("locked").await).await;
+    let handle = sandbox.start_invocation(json!({ "id": "a", "sleep_ms": 1500 }));
+    let (_, acquired) = said(&sandbox, "acquired", handle.request_id()).await;
+    let row = sandbox.tables().row("locks", "jobs:a").await.unwrap().unwrap();
+    let holder = row["holder"].as_m().unwrap();
+    assert_eq!(holder["function"].as_s().unwrap(), "tested");
+    assert_eq!(holder["request_id"].as_s().unwrap(), handle.request_id());
+    assert_eq!(holder["template"].as_s().unwrap(), "jobs:{id}");
+    assert_eq!(row["owner"].as_s().ok(), acquired.field("owner").as_ref());
+    assert!(!row.contains_key("ttl"), "a held row is never swept");
+    assert!(handle.outcome().await.is_success());
+}

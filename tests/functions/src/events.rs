@@ -1,0 +1,27 @@
+//! Functions whose payloads are the types of `aws_lambda_events`.
+
+use std::time::Duration;
+
+use aws_lambda_events::event::{eventbridge::EventBridgeEvent, sqs::SqsEvent};
+use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
+use leasehold::{Lease, LeaseLayer};
+use serde_json::{Value, json};
+
+/// Locks by the message group of the first record.
+pub(crate) async fn sqs() -> Result<(), Error> {
+    let template = "orders:{Records[0].attributes.MessageGroupId}";
+    let lease = LeaseLayer::builder(template).reserve(Duration::from_millis(200)).build()?;
+    lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(async |event: LambdaEvent<SqsEvent>| {
+        Ok::<Value, Error>(json!({ "records": event.payload.records.len(), "key": Lease::current()?.key() }))
+    }))
+    .await
+}
+
+/// Locks by the order in the event's detail.
+pub(crate) async fn eventbridge() -> Result<(), Error> {
+    let lease = LeaseLayer::builder("orders:{detail.orderId}").reserve(Duration::from_millis(200)).build()?;
+    lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(async |event: LambdaEvent<EventBridgeEvent>| {
+        Ok::<Value, Error>(json!({ "type": event.payload.detail_type, "key": Lease::current()?.key() }))
+    }))
+    .await
+}

@@ -1,0 +1,25 @@
+//! One binary for all end-to-end tests: `TEST_FUNCTION` says which function it is.
+
+mod borrowing;
+mod concurrent;
+mod events;
+mod plain;
+mod streaming;
+mod work;
+
+use lambda_runtime::Error;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    lambda_runtime::tracing::init_default_subscriber();
+    match std::env::var("TEST_FUNCTION")?.as_str() {
+        "locked" => plain::locked().await,
+        "without-layer" => plain::without_layer().await,
+        "streaming" => streaming::run().await,
+        "concurrent" => concurrent::run().await,
+        "borrowing" => borrowing::run().await,
+        "sqs" => events::sqs().await,
+        "eventbridge" => events::eventbridge().await,
+        other => Err(format!("TEST_FUNCTION={other} is no function of these tests").into()),
+    }
+}

@@ -1,0 +1,55 @@
+//! What a test's event asks a handler to do while it holds the lock.
+
+use std::time::{Duration, Instant};
+
+use lambda_runtime::Error;
+use leasehold::{Lease, LeaseLayer};
+use serde::{Deserialize, Serialize};
+
+/// A test's event.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Job {
+    /// What is locked.
+    #[allow(dead_code, reason = "the layer reads it from the raw event")]
+    pub(crate) id: Option<String>,
+    /// Waits that long.
+    #[serde(default)]
+    pub(crate) sleep_ms: u64,
+    /// Blocks the thread that long, without yielding.
+    #[serde(default)]
+    pub(crate) spin_ms: u64,
+}
+
+/// What the handler answers.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Done {
+    pub(crate) key: String,
+    pub(crate) token: Option<u64>,
+}
+
+/// The layer that most of these functions have: keyed by the event's `id`.
+pub(crate) fn layer<T>() -> Result<LeaseLayer<T>, Error> {
+    Ok(LeaseLayer::builder("jobs:{id}").reserve(Duration::from_millis(200)).build()?)
+}
+
+impl Job {
+    /// Does the work and looks whether the lease lasted.
+    pub(crate) async fn run(self, request: &str) -> Result<Done, Error> {
+        let lease = Lease::current()?;
+        let key = lease.key().to_string();
+        let token = lease.token().map(leasehold::FencingToken::get);
+        tracing::info!(key, token, request, "work began");
+        tokio::time::sleep(Duration::from_millis(self.sleep_ms)).await;
+        spin(Duration::from_millis(self.spin_ms));
+        lease.ensure_held()?;
+        tracing::info!(key, token, request, "work ended");
+        Ok(Done { key, token })
+    }
+}
+
+fn spin(time: Duration) {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        std::hint::spin_loop();
+    }
+}
