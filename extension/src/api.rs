@@ -132,7 +132,7 @@ pub enum NextError {
 }
 
 /// An error with everything that lies below it: hyper's own words don't say what the system said.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let below = std::iter::successors(error.source(), |error| error.source());
     below.fold(error.to_string(), |text, error| format!("{text}: {error}"))
 }

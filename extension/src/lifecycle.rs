@@ -124,6 +124,7 @@ async fn register(settings: &Settings) -> (Endpoint, String) {
             Err(error) => {
                 let delay = backoff.failed();
                 if backoff.is_worth_a_line() {
+                    let error = api::chain(error.as_ref());
                     tracing::error!(error, name = settings.name, "the extension can't be registered yet");
                 }
                 sleep(delay).await;

@@ -57,8 +57,7 @@ pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper) -> Shutdow
             Err(error) => {
                 let delay = failures.failed();
                 if failures.is_worth_a_line() {
-                    let error = &error as &(dyn std::error::Error + 'static);
-                    tracing::warn!(error, "Next brought no event; it is called again on a new connection");
+                    tracing::warn!(%error, "Next brought no event; it is called again on a new connection");
                 }
                 sleep(delay).await;
             }

@@ -182,19 +182,51 @@ fn a_folder_that_cannot_be_made_costs_no_attempt() {
 }
 
 #[test]
-fn a_full_disk_costs_no_attempt_and_leaves_nothing_in_the_way() {
+fn a_name_that_is_taken_costs_no_attempt() {
     let fixture = Fixture::new();
-    fs::create_dir_all(fixture.path()).unwrap();
-    // Every byte written to it fails with "no space left on device".
-    symlink("/dev/full", fixture.path().join("full")).unwrap();
-    let mut full = OpenOptions::new().write(true).open(fixture.path().join("full")).unwrap();
-    assert_eq!(full.write_all(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
-    // The name is taken: as unwritable as a full disk.
     fixture.put(&owner(1).to_string(), "");
     let journal = fixture.journal();
     journal.note(std::process::id(), &lock("k"), owner(1));
     journal.settle(owner(1));
     assert_eq!(journal.left_behind(), []);
+}
+
+/// Not a test but the process that the next one kills: notes and settles without end.
+#[test]
+#[ignore = "the next test runs it as a process of its own"]
+fn writer() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let journal = Journal::new(folder.into());
+    for n in 1.. {
+        journal.note(std::process::id(), &lock("k"), owner(n));
+        journal.settle(owner(n));
+    }
+}
+
+const FOLDER: &str = "LEASEHOLD_TEST_JOURNAL";
+
+#[test]
+fn a_kill_at_any_moment_leaves_at_most_the_one_note_that_was_due() {
+    for round in 0..20 {
+        let fixture = Fixture::new();
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "journal::tests::writer", "--ignored"])
+            .env(FOLDER, fixture.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while !fixture.path().exists() {
+            std::thread::yield_now();
+        }
+        // Somewhere in the middle, each time elsewhere.
+        std::thread::sleep(Duration::from_micros(round * 137));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let left = fixture.journal().left_behind();
+        assert!(left.len() <= 1, "{left:?}");
+        assert!(left.iter().all(|note| note.lock == lock("k") && note.handler.is_gone()), "{left:?}");
+        assert_eq!(fixture.names().len(), left.len(), "half a note is removed");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
@@ -83,9 +84,18 @@ impl Extension {
         soon(self.child.wait()).await.unwrap()
     }
 
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
-        rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), signal).unwrap();
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Leaves it this many descriptors, those that it has included.
+    pub(crate) fn limit_descriptors(&self, number: u64) {
+        let limit = Rlimit { current: Some(number), maximum: Some(number) };
+        prlimit(Some(self.pid()), Resource::Nofile, limit).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap()
     }
 
     /// Ends it as the kernel does when memory runs out.
@@ -94,10 +104,7 @@ impl Extension {
     }
 }
 
-fn read_lines(
-    stream: impl tokio::io::AsyncRead + Unpin + Send + 'static,
-    sender: mpsc::UnboundedSender<String>,
-) {
+fn read_lines(stream: impl tokio::io::AsyncRead + Unpin + Send + 'static, sender: mpsc::UnboundedSender<String>) {
     tokio::spawn(async move {
         let mut lines = BufReader::new(stream).lines();
         while let Ok(Some(line)) = lines.next_line().await {

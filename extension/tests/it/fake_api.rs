@@ -153,9 +153,7 @@ async fn serve(stream: TcpStream, connection: u32, calls: mpsc::UnboundedSender<
     }
 }
 
-async fn read_request(
-    stream: &mut BufReader<TcpStream>,
-) -> Option<(String, String, HashMap<String, String>, String)> {
+async fn read_request(stream: &mut BufReader<TcpStream>) -> Option<(String, String, HashMap<String, String>, String)> {
     let mut line = String::new();
     if stream.read_line(&mut line).await.ok()? == 0 {
         return None;

@@ -3,10 +3,13 @@
 use std::process::Stdio;
 
 use rustix::process::Signal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
 use tokio::process::Command;
 
 use crate::extension::{Extension, Place, binary};
 use crate::fake_api::FakeApi;
+use crate::soon;
 
 #[tokio::test]
 async fn a_socket_that_cannot_be_bound_ends_nothing() {
@@ -19,7 +22,7 @@ async fn a_socket_that_cannot_be_bound_ends_nothing() {
     let call = api.next().await;
     // What was in the way goes, and handlers are served after all.
     std::fs::remove_dir(place.socket()).unwrap();
-    while tokio::net::UnixStream::connect(place.socket()).await.is_err() {
+    while UnixStream::connect(place.socket()).await.is_err() {
         assert!(extension.is_running());
         tokio::task::yield_now().await;
     }
@@ -37,7 +40,7 @@ async fn another_keepers_socket_is_left_to_it() {
     let call = api.ready().await;
     call.shutdown();
     assert_eq!(second.exited().await.code(), Some(0));
-    tokio::net::UnixStream::connect(place.socket()).await.unwrap();
+    UnixStream::connect(place.socket()).await.unwrap();
     waiting.shutdown();
     assert_eq!(first.exited().await.code(), Some(0));
 }
@@ -51,7 +54,24 @@ async fn the_socket_of_a_killed_extension_is_taken_over() {
     assert!(place.socket().exists());
     let _extension = Extension::start(&place, api.address(), &[]);
     let _next = api.ready().await;
-    tokio::net::UnixStream::connect(place.socket()).await.unwrap();
+    UnixStream::connect(place.socket()).await.unwrap();
+}
+
+#[tokio::test]
+async fn running_out_of_descriptors_passes() {
+    let (mut api, place) = (FakeApi::start().await, Place::new());
+    let mut extension = Extension::start(&place, api.address(), &[]);
+    let _next = api.ready().await;
+    extension.limit_descriptors(24);
+    let mut connections = Vec::new();
+    for _ in 0..40 {
+        connections.push(UnixStream::connect(place.socket()).await.unwrap());
+    }
+    extension.said("a connection can't be accepted").await;
+    drop(connections);
+    let mut layer = UnixStream::connect(place.socket()).await.unwrap();
+    layer.write_all(b"{\"type\":\"hello\",\"versions\":{\"min\":1,\"max\":1}}\n").await.unwrap();
+    assert_eq!(soon(layer.read_u8()).await.unwrap(), b'{');
 }
 
 #[tokio::test]
@@ -59,7 +79,7 @@ async fn a_bad_api_address_is_told_and_ends_nothing() {
     let place = Place::new();
     let mut extension = Extension::start(&place, "not an address", &[]);
     extension.said("AWS_LAMBDA_RUNTIME_API is neither").await;
-    tokio::net::UnixStream::connect(place.socket()).await.unwrap();
+    UnixStream::connect(place.socket()).await.unwrap();
     assert!(extension.is_running());
     extension.signal(Signal::TERM);
     assert_eq!(extension.exited().await.code(), Some(0));

@@ -234,10 +234,8 @@ async fn handler_process(place: &Place) -> Child {
         .kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    soon(async {
-        while !lines.next_line().await.unwrap().expect("the handler ended").contains("handler has it") {}
-    })
-    .await;
+    soon(async { while !lines.next_line().await.unwrap().expect("the handler ended").contains("handler has it") {} })
+        .await;
     child
 }
 
