@@ -23,36 +23,39 @@ const QUEUE: usize = 1_024;
 const FLUSH: Duration = Duration::from_millis(100);
 
 /// How the log looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     json: bool,
     level: LevelFilter,
+    /// A level that was asked for and is none.
+    misread: Option<String>,
 }
 
 impl LogSettings {
     /// Reads Lambda's log controls, and `LEASEHOLD_LOG`, which says the level for the extension alone. A level that is
-    /// none is taken for `info`.
+    /// none is taken for `info`, and told.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
         let format = variable("AWS_LAMBDA_LOG_FORMAT");
-        let level = variable("LEASEHOLD_LOG").or_else(|| variable("AWS_LAMBDA_LOG_LEVEL"));
+        let asked = variable("LEASEHOLD_LOG").or_else(|| variable("AWS_LAMBDA_LOG_LEVEL"));
+        let asked = asked.filter(|level| !level.is_empty());
+        let level = asked.as_deref().map_or(Some(LevelFilter::INFO), read_level);
         Self {
             json: format.is_some_and(|format| format.eq_ignore_ascii_case("json")),
-            level: level.map_or(LevelFilter::INFO, |level| read_level(&level)),
+            level: level.unwrap_or(LevelFilter::INFO),
+            misread: asked.filter(|_| level.is_none()),
         }
     }
 
     /// Our own lines as asked for; the AWS SDK's and hyper's only where something is wrong, or everything is asked for.
-    fn targets(self) -> Targets {
+    fn targets(&self) -> Targets {
         let others = if self.level == LevelFilter::TRACE { LevelFilter::DEBUG } else { LevelFilter::WARN };
         Targets::new().with_default(others.min(self.level)).with_target("leasehold", self.level)
     }
 }
 
-fn read_level(text: &str) -> LevelFilter {
-    if text.eq_ignore_ascii_case("fatal") {
-        return LevelFilter::ERROR;
-    }
-    text.trim().parse().unwrap_or(LevelFilter::INFO)
+fn read_level(text: &str) -> Option<LevelFilter> {
+    // Lambda knows one more.
+    if text.eq_ignore_ascii_case("fatal") { Some(LevelFilter::ERROR) } else { text.parse().ok() }
 }
 
 /// The log that was started. Dropping it lets the last lines leave.
@@ -63,7 +66,7 @@ pub struct Log {
 
 /// Starts the log of this process; panics go there too.
 #[must_use]
-pub fn start(settings: LogSettings) -> Log {
+pub fn start(settings: &LogSettings) -> Log {
     let lines = Lines::to(io::stdout);
     let writer = lines.clone();
     // A line that can't be written is lost; telling so on standard error could fail as well, and that panics.
@@ -76,6 +79,9 @@ pub fn start(settings: LogSettings) -> Log {
     let installed = tracing_subscriber::registry().with(layer.with_filter(settings.targets())).try_init();
     if installed.is_ok() {
         panic::set_hook(Box::new(|info| tracing::error!(panic = %info, "a panic")));
+    }
+    if let Some(level) = &settings.misread {
+        tracing::warn!(level, "not a log level, `info` is taken: use error, warn, info, debug, trace or off");
     }
     Log { lines }
 }
@@ -177,18 +183,16 @@ mod tests {
 
     #[test]
     fn lambdas_log_controls_are_followed_and_ours_go_before() {
-        let info = LogSettings { json: false, level: LevelFilter::INFO };
+        let info = LogSettings { json: false, level: LevelFilter::INFO, misread: None };
         assert_eq!(read(&[]), info);
-        assert_eq!(read(&[("AWS_LAMBDA_LOG_FORMAT", "JSON")]), LogSettings { json: true, ..info });
+        assert_eq!(read(&[("LEASEHOLD_LOG", "")]), info);
+        assert_eq!(read(&[("AWS_LAMBDA_LOG_FORMAT", "JSON")]), LogSettings { json: true, ..info.clone() });
         assert_eq!(read(&[("AWS_LAMBDA_LOG_FORMAT", "Text")]), info);
-        for (text, level) in [
-            ("DEBUG", LevelFilter::DEBUG),
-            ("FATAL", LevelFilter::ERROR),
-            ("off", LevelFilter::OFF),
-            ("loud", LevelFilter::INFO),
-        ] {
+        for (text, level) in [("DEBUG", LevelFilter::DEBUG), ("FATAL", LevelFilter::ERROR), ("off", LevelFilter::OFF)] {
             assert_eq!(read(&[("AWS_LAMBDA_LOG_LEVEL", text)]).level, level, "{text}");
         }
+        let loud = LogSettings { misread: Some("loud".to_owned()), ..info };
+        assert_eq!(read(&[("LEASEHOLD_LOG", "loud")]), loud);
         let both = [("AWS_LAMBDA_LOG_LEVEL", "DEBUG"), ("LEASEHOLD_LOG", "error")];
         assert_eq!(read(&both).level, LevelFilter::ERROR);
     }
