@@ -3,6 +3,8 @@
 //! Made for `cargo test --release --features simulation --test simulation`, where a core runs some thousand seeds a
 //! second; a debug build runs fewer seeds and leaves the mutants out.
 
+#![allow(clippy::panic, reason = "a test fails by panicking")]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use leasehold::protocol::Mutant;
@@ -34,7 +36,7 @@ fn first_violation(mutant: Option<Mutant>) -> Option<(u64, Violation)> {
     run(seed, mutant).violation.filter(|_| seed < SEEDS).map(|violation| (seed, violation))
 }
 
-/// What a mutant breaks, in the order of `Mutant::ALL`; a rule may be needed for more than one thing.
+/// What a mutant breaks; a rule may be needed for more than one thing.
 fn breaks(mutant: Mutant) -> &'static [Violation] {
     use Violation::{BelievedWithoutGrant, HeldRowHasTtl, TokenFell, TwoHolders, VersionFell};
     match mutant {

@@ -3,6 +3,7 @@
 //! One driver, two homes: the extension, a process of its own, and a thread of the handler's own process. Either way a
 //! [`Keeper`] serves connections that speak the session's lines, and pumps one state machine a lease against the store.
 
+pub(crate) mod client;
 #[cfg(feature = "in-process")]
 mod any_store;
 #[cfg(feature = "in-process")]

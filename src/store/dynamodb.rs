@@ -13,11 +13,11 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue, ReturnValuesO
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Connections};
-use super::date::DateReader;
 use super::errors::failure;
 use super::leasehold_v1::LeaseholdV1;
 use super::row_format::{RowFormat, Update, primary_key};
 use super::usage::{Counters, StoreUsage};
+use super::witness::Witness;
 use super::{Lock, Store};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::session::Table;
@@ -89,11 +89,11 @@ impl DynamoDb {
     }
 
     /// The exchange itself, however long it takes.
-    async fn exchange(&self, by: &Connection, lock: &Lock, request: &Request, date: &DateReader) -> Outcome {
+    async fn exchange(&self, by: &Connection, lock: &Lock, request: &Request, witness: &Witness) -> Outcome {
         let client = self.connections.client(by).await;
         match self.format.encode(lock, request) {
-            Some(update) => self.write(client, lock, request, update, date).await,
-            None => self.read(client, lock, date).await,
+            Some(update) => self.write(client, lock, request, update, witness).await,
+            None => self.read(client, lock, witness).await,
         }
     }
 
@@ -103,7 +103,7 @@ impl DynamoDb {
         lock: &Lock,
         request: &Request,
         update: Update,
-        date: &DateReader,
+        witness: &Witness,
     ) -> Outcome {
         let new = if update.is_last { ReturnValue::None } else { ReturnValue::UpdatedNew };
         let reply = client
@@ -118,7 +118,7 @@ impl DynamoDb {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .customize()
-            .interceptor(date.clone())
+            .interceptor(witness.clone())
             .send()
             .await;
         match reply {
@@ -132,7 +132,7 @@ impl DynamoDb {
             }
             Err(error) => self
                 .refused(&error, request)
-                .unwrap_or_else(|| Outcome::Failed(failure(&error, "UpdateItem", &lock.table.name))),
+                .unwrap_or_else(|| Outcome::Failed(failure(&error, witness, "UpdateItem", &lock.table.name))),
         }
     }
 
@@ -153,7 +153,7 @@ impl DynamoDb {
         Some(Outcome::Refused { row: self.format.decode(item) })
     }
 
-    async fn read(&self, client: &Client, lock: &Lock, date: &DateReader) -> Outcome {
+    async fn read(&self, client: &Client, lock: &Lock, witness: &Witness) -> Outcome {
         let reply = client
             .get_item()
             .table_name(&lock.table.name)
@@ -161,7 +161,7 @@ impl DynamoDb {
             .consistent_read(true)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .customize()
-            .interceptor(date.clone())
+            .interceptor(witness.clone())
             .send()
             .await;
         match reply {
@@ -169,7 +169,7 @@ impl DynamoDb {
                 self.usage.read(output.consumed_capacity());
                 Outcome::Read { row: self.format.decode(output.item()) }
             }
-            Err(error) => Outcome::Failed(failure(&error, "GetItem", &lock.table.name)),
+            Err(error) => Outcome::Failed(failure(&error, witness, "GetItem", &lock.table.name)),
         }
     }
 
@@ -193,8 +193,8 @@ impl Store for DynamoDb {
         self.usage.sent(&request);
         let connection = self.connections.current();
         let given_up = connection.given_up();
-        let date = DateReader::default();
-        let mut reply = pin!(self.exchange(&connection, lock, &request, &date));
+        let witness = Witness::default();
+        let mut reply = pin!(self.exchange(&connection, lock, &request, &witness));
         let outcome = tokio::select! {
             biased;
             outcome = &mut reply => outcome,
@@ -208,7 +208,7 @@ impl Store for DynamoDb {
             },
         };
         self.usage.ended(&outcome);
-        Answer { date: date.seen().filter(|_| was_answered(&outcome)), outcome }
+        Answer { date: witness.date().filter(|_| was_answered(&outcome)), outcome }
     }
 
     /// Reads a key that nobody uses, from the table given to [`DynamoDb::warming`] or, without one, from a table that
@@ -218,8 +218,8 @@ impl Store for DynamoDb {
         let lock = Lock { table, key: NOBODYS.to_owned(), holder: Default::default() };
         let connection = self.connections.current();
         let given_up = connection.given_up();
-        let date = DateReader::default();
-        let read = self.exchange(&connection, &lock, &Request::Read, &date);
+        let witness = Witness::default();
+        let read = self.exchange(&connection, &lock, &Request::Read, &witness);
         tokio::select! {
             outcome = read => tracing::debug!(?outcome, "the connection to DynamoDB is warm"),
             () = given_up => {}

@@ -7,18 +7,20 @@ use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use super::text::{chain, printable};
+use super::witness::Witness;
 use crate::protocol::{Failure, FailureKind};
 
 /// How much of what the service or the client said is told on.
 const MAX_MESSAGE: usize = 600;
 
 /// The failure that an error means, for a request of this operation on this table.
-pub(super) fn failure<E>(error: &SdkError<E, HttpResponse>, operation: &str, table: &str) -> Failure
+pub(super) fn failure<E>(error: &SdkError<E, HttpResponse>, witness: &Witness, operation: &str, table: &str) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
     let at = format!("{operation} on table `{}`", printable(table, 256));
     match error {
+        _ if !witness.saw_it_sent() => never_sent(error, &at),
         SdkError::ServiceError(answer) => {
             let status = answer.raw().status().as_u16();
             answered(status, answer.err().code(), answer.err().message().unwrap_or_default(), &at, table)
@@ -29,23 +31,15 @@ where
             format!("the answer to {at} (HTTP {}) could not be read: {}", answer.raw().status(), said(error)),
         ),
         SdkError::TimeoutError(_) => Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error))),
-        SdkError::DispatchFailure(dispatch) => match dispatch.as_connector_error() {
-            _ if caused_by::<CredentialsError>(error) => no_credentials(error, &at),
-            Some(cause) if cause.is_timeout() => {
-                Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error)))
-            }
-            Some(cause) if cause.is_user() => never_sent(error, &at),
-            _ => Failure::new(
-                FailureKind::Connection,
-                format!(
-                    "{at} failed: {}; if it lasts, check the endpoint, name resolution and the route to DynamoDB \
-                     (in a VPC, its gateway endpoint)",
-                    said(error)
-                ),
+        // What went wrong on the way there or back: also what has no name, for the write may have been applied.
+        _ => Failure::new(
+            FailureKind::Connection,
+            format!(
+                "{at} failed: {}; if it lasts, check the endpoint, name resolution and the route to DynamoDB (in a \
+                 VPC, its gateway endpoint)",
+                said(error)
             ),
-        },
-        SdkError::ConstructionFailure(_) if caused_by::<CredentialsError>(error) => no_credentials(error, &at),
-        _ => never_sent(error, &at),
+        ),
     }
 }
 
@@ -153,17 +147,17 @@ fn advice(kind: FailureKind, table: &str) -> String {
     }
 }
 
-fn no_credentials(error: &dyn Error, at: &str) -> Failure {
-    let message = format!(
-        "{at} was not sent: {}; on Lambda the function's role provides credentials, elsewhere set \
-         `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` or a profile",
-        said(error)
-    );
-    Failure::new(FailureKind::Credentials, message)
-}
-
-fn never_sent(error: &dyn Error, at: &str) -> Failure {
-    let message = format!("{at} was not sent: {}; check `AWS_REGION`, the endpoint and the table's name", said(error));
+/// Credentials that can't be had are an error of the provider's, or none is set: which has no type of its own.
+fn never_sent(error: &(dyn Error + 'static), at: &str) -> Failure {
+    let said = said(error);
+    if caused_by::<CredentialsError>(error) || said.contains("identity") {
+        let message = format!(
+            "{at} was not sent for lack of credentials: {said}; on Lambda the function's role provides them, elsewhere \
+             set `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` or a profile"
+        );
+        return Failure::new(FailureKind::Credentials, message);
+    }
+    let message = format!("{at} was not sent: {said}; check `AWS_REGION`, the endpoint and the table's name");
     Failure::new(FailureKind::Rejected, message)
 }
 

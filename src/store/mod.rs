@@ -1,13 +1,13 @@
 //! The store's contract: who keeps the rows.
 
 mod connection;
-mod date;
 mod dynamodb;
 mod errors;
 mod leasehold_v1;
 mod row_format;
 mod text;
 mod usage;
+mod witness;
 
 use std::fmt;
 use std::future::Future;

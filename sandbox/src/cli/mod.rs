@@ -22,6 +22,10 @@ const UNUSABLE: u8 = 2;
 /// The usual status after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
+/// What the sandbox itself logs, unless LEASEHOLD_SANDBOX_LOG says otherwise. The embedded DynamoDB warns of every refused
+/// request, and a lock that is held is one.
+const QUIET: &str = "warn,dynoxide=error";
+
 /// A local Lambda: runs a function and its extension as real processes, with timeouts, freezes, crashes and resets.
 #[derive(Debug, Parser)]
 #[command(name = "leasehold-sandbox", version, propagate_version = true, arg_required_else_help = true)]
@@ -80,8 +84,8 @@ enum CommandError {
 /// Reads the command line, runs the subcommand, ends early on Ctrl-C.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("LEASEHOLD_SANDBOX_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_writer(io::stderr).with_env_filter(filter).init();
+    let filter = EnvFilter::try_from_env("LEASEHOLD_SANDBOX_LOG").unwrap_or_else(|_| EnvFilter::new(QUIET));
+    tracing_subscriber::fmt().with_writer(io::stderr).with_ansi(cli.color.is_on()).with_env_filter(filter).init();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("could not start: {error}")),

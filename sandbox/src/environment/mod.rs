@@ -19,6 +19,7 @@ mod managed;
 mod pump;
 mod reset;
 mod serve;
+mod state;
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -30,14 +31,17 @@ use rustix::process::Signal;
 use tokio::{
     net::TcpListener,
     sync::{mpsc, oneshot},
-    time::Instant,
 };
 
 pub use self::handle::Environment;
-use self::{broken::Broken, reset::ShutdownEvent};
+use self::{
+    broken::Broken,
+    reset::ShutdownEvent,
+    state::{Active, Extension, Phase, Registration, Runtime},
+};
 use crate::{
     EnvironmentId, Error, EventKind, Exit, InvocationError, Process,
-    api::{Call, Replier, Reply, Server},
+    api::{Call, Replier, Server},
     invocation::Job,
     log::Log,
     pool::Pool,
@@ -99,59 +103,6 @@ pub(crate) struct Parts {
 #[derive(Debug)]
 struct Gone;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// No process runs.
-    Cold,
-    /// Processes start; registrations are open.
-    Init,
-    /// Invocations can be served.
-    Ready,
-    /// Processes are being ended.
-    Ending,
-}
-
-#[derive(Debug, Default)]
-struct Runtime {
-    running: Option<Running>,
-    /// Its open Next calls; more than one on Managed Instances.
-    waiting: VecDeque<Replier>,
-    /// Invocations that no Next call was there for.
-    owed: VecDeque<Reply>,
-}
-
-#[derive(Debug)]
-struct Extension {
-    name: String,
-    program: PathBuf,
-    running: Option<Running>,
-    registration: Option<Registration>,
-    waiting: Option<Replier>,
-    owed: Option<Reply>,
-    told_to_shut_down: bool,
-}
-
-#[derive(Debug)]
-struct Registration {
-    id: String,
-    events: Vec<String>,
-}
-
-impl Registration {
-    fn wants(&self, event: &str) -> bool {
-        self.events.iter().any(|wanted| wanted == event)
-    }
-}
-
-/// An invocation in this environment, from its delivery to the last Next.
-#[derive(Debug)]
-struct Active {
-    job: Job,
-    deadline: Instant,
-    deadline_ms: u64,
-    trace: String,
-}
-
 /// The actor; `run` is its life.
 #[derive(Debug)]
 pub(crate) struct Actor {
@@ -172,6 +123,8 @@ pub(crate) struct Actor {
     extensions: Vec<Extension>,
     frozen: bool,
     vanished: bool,
+    /// The sandbox was dropped and has killed the processes.
+    dropped: bool,
     /// Why this initialization can't go on, once a process ended or gave up.
     broken: Option<Broken>,
     shutdown: Option<ShutdownEvent>,
@@ -206,6 +159,7 @@ impl Actor {
             extensions: Vec::new(),
             frozen: false,
             vanished: false,
+            dropped: false,
             broken: None,
             shutdown: None,
             jobs: VecDeque::new(),
@@ -219,9 +173,11 @@ impl Actor {
 
     /// Serves until the environment is shut down or vanishes.
     pub(crate) async fn run(mut self) {
-        let lived = if self.settings.is_managed() { self.live_managed().await } else { self.live().await };
-        if lived.is_err() && !self.vanished {
-            tracing::debug!(environment = %self.id, "the sandbox is gone");
+        // Shut down or vanished, it is over either way.
+        let _ = if self.settings.is_managed() { self.live_managed().await } else { self.live().await };
+        if self.dropped {
+            // Nobody is left to tell; callers learn it from the end of their lines.
+            return;
         }
         self.close().await;
     }

@@ -19,7 +19,7 @@ impl Actor {
             },
         };
         self.apply(message.ok_or(Gone)?);
-        if self.vanished { Err(Gone) } else { Ok(true) }
+        if self.vanished || self.dropped { Err(Gone) } else { Ok(true) }
     }
 
     /// Takes messages in until `done` holds. False when `until` came first.
@@ -67,6 +67,8 @@ impl Actor {
             running.set_exit(exit);
         }
         self.push(EventKind::Exited { process: process.clone(), exit });
+        // Not the process's fault then, and not to be reported as such.
+        self.dropped |= self.registry.is_closed();
         if self.phase != Phase::Ending && self.broken.is_none() {
             self.broken = Some(Broken::Exited(process, exit));
         }

@@ -63,6 +63,11 @@ impl Registry {
         groups.guard = None;
     }
 
+    /// Whether everything was killed, or is being killed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     fn lock(&self) -> MutexGuard<'_, Groups> {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }

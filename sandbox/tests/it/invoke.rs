@@ -59,7 +59,7 @@ async fn a_frozen_environment_is_thawed_before_the_next_invocation_and_keeps_its
     assert!(sandbox.invoke(json!({})).await.is_success());
     let first = sandbox.log().wait_for(kind(EventKind::Frozen), LONG).await.unwrap();
     let pid = sandbox.environment(0).pid(Process::Runtime).await.unwrap();
-    assert!(std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T "), "the process is stopped");
+    wait_until_stopped(pid).await;
 
     assert!(sandbox.invoke(json!({})).await.is_success());
     sandbox.log().wait_for_after(first.index + 1, kind(EventKind::Frozen), LONG).await.unwrap();

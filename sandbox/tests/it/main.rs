@@ -68,20 +68,33 @@ fn shutdown_sent(event: &Event) -> bool {
     matches!(event.kind, EventKind::ShutdownSent { .. })
 }
 
+/// A process's state letter as the kernel shows it; none if there is no such process.
+fn state(pid: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
 /// Whether a process runs; one that has ended but isn't collected yet doesn't.
 fn is_running(pid: i32) -> bool {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X'])),
-        Err(_) => false,
-    }
+    !matches!(state(pid), None | Some('Z' | 'X'))
 }
 
 /// Waits until a process is gone; SIGKILL takes the kernel a moment.
 async fn wait_until_gone(pid: i32) {
-    let gone = async {
-        while is_running(pid) {
+    wait_until(|| !is_running(pid), &format!("process {pid} is still there")).await;
+}
+
+/// Waits until a process is shown as stopped. It runs no more once SIGSTOP was sent, but the kernel marks it when it would
+/// have had its turn.
+async fn wait_until_stopped(pid: i32) {
+    wait_until(|| state(pid) == Some('T'), &format!("process {pid} is not stopped")).await;
+}
+
+async fn wait_until(done: impl Fn() -> bool, problem: &str) {
+    let polled = async {
+        while !done() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(LONG, gone).await.unwrap_or_else(|_| panic!("process {pid} is still there"));
+    tokio::time::timeout(LONG, polled).await.unwrap_or_else(|_| panic!("{problem}"));
 }

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};

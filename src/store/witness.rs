@@ -1,8 +1,11 @@
-//! Reads the `Date` header of DynamoDB's answers.
+//! Sees one request out and reads the `Date` header of its answer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::interceptors::{
+    BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::dyn_dispatch_hint;
@@ -10,23 +13,45 @@ use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 
-/// Notes one answer's `Date`: before it is deserialized, so that it is seen whether the answer is a success or an error.
+/// Notes of one request whether it was ever sent, and its answer's `Date`: before the answer is deserialized, so that it
+/// is seen whether that is a success or an error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DateReader {
-    seen: Arc<OnceLock<u64>>,
+pub(super) struct Witness {
+    notes: Arc<Notes>,
 }
 
-impl DateReader {
+#[derive(Debug, Default)]
+struct Notes {
+    sent: AtomicBool,
+    date: OnceLock<u64>,
+}
+
+impl Witness {
+    /// Whether the request was handed to a connection, or to one in the making.
+    pub(super) fn saw_it_sent(&self) -> bool {
+        self.notes.sent.load(Ordering::Relaxed)
+    }
+
     /// The `Date` in seconds since the Unix epoch, if an answer came that had one that serves.
-    pub(super) fn seen(&self) -> Option<u64> {
-        self.seen.get().copied()
+    pub(super) fn date(&self) -> Option<u64> {
+        self.notes.date.get().copied()
     }
 }
 
 #[dyn_dispatch_hint]
-impl Intercept for DateReader {
+impl Intercept for Witness {
     fn name(&self) -> &'static str {
-        "DateReader"
+        "Witness"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        self.notes.sent.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     fn read_before_deserialization(
@@ -37,7 +62,7 @@ impl Intercept for DateReader {
     ) -> Result<(), BoxError> {
         if let Some(date) = server_time(context.response().headers()) {
             // Retries are off, so there is one answer; were there more, the first would be the cautious one.
-            let _ = self.seen.set(date);
+            let _ = self.notes.date.set(date);
         }
         Ok(())
     }

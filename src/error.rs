@@ -1,0 +1,147 @@
+//! What can go wrong, one type a failure, summed in [`Error`]; and how each looks to Lambda.
+//!
+//! Every failure has an `errorType` that stays the same from release to release, for alarms, retry policies and Step
+//! Functions to match on, and a message that says what to change. The handler's own errors are passed on as they are:
+//! [`InvocationError`] keeps the two apart.
+
+mod deployment;
+mod event;
+mod invocation;
+mod settings;
+mod standing;
+mod store;
+mod time;
+
+use lambda_runtime::Diagnostic;
+use thiserror::Error as ThisError;
+
+pub use crate::budget::DeadlineTooClose;
+pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
+pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
+pub use invocation::InvocationError;
+pub use settings::SettingsError;
+pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoLease, Unconfirmed, Unlocked};
+pub(crate) use store::refused;
+pub use store::{
+    AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
+    StoreUnavailable, TableNotFound, TransactionConflict, WrongKeySchema,
+};
+pub use time::{GrantTooLate, OutOfTime};
+
+macro_rules! sum {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Whatever a layer or a lease refuses with.
+        ///
+        /// Match on it in an `on_busy` path or in a test; in a handler convert it into the handler's own error with
+        /// `From<leasehold::Error>`, or let `?` box it.
+        ///
+        /// ```
+        /// use leasehold::{Error, Lease};
+        ///
+        /// enum OrderError {
+        ///     NotMineAnyMore(Error),
+        /// }
+        ///
+        /// impl From<Error> for OrderError {
+        ///     fn from(error: Error) -> Self {
+        ///         Self::NotMineAnyMore(error)
+        ///     }
+        /// }
+        ///
+        /// fn before_the_charge() -> Result<(), OrderError> {
+        ///     Lease::current()?.ensure_held()?;
+        ///     Ok(())
+        /// }
+        /// # let _ = before_the_charge;
+        /// ```
+        #[derive(Debug, ThisError)]
+        #[non_exhaustive]
+        pub enum Error {
+            $($(#[$doc])* #[error(transparent)] $name(#[from] $name),)+
+        }
+
+        impl Error {
+            /// The `errorType` that Lambda is told; it does not change from release to release.
+            #[must_use]
+            pub const fn error_type(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($name),)+
+                }
+            }
+        }
+
+        $(impl From<$name> for Diagnostic {
+            fn from(error: $name) -> Self {
+                Error::from(error).into()
+            }
+        })+
+    };
+}
+
+sum! {
+    /// Somebody else holds the key.
+    LeaseBusy,
+    /// The lease was lost while the handler ran.
+    LeaseLost,
+    /// An outer layer of this invocation holds the key already.
+    AlreadyHeld,
+    /// Whether the lease is held could not be found out.
+    Unconfirmed,
+    /// There is no lease to ask.
+    NoLease,
+    /// Too little time is left to take the lock and do the work.
+    DeadlineTooClose,
+    /// The lease came too late for the work to begin.
+    GrantTooLate,
+    /// The handler was ended shortly before the deadline.
+    OutOfTime,
+    /// The event is not what the handler takes.
+    EventNotDeserialized,
+    /// The event has no value at a path of the key template.
+    KeyNotFound,
+    /// The event's values make no key.
+    KeyInvalid,
+    /// There is no keeper.
+    KeeperMissing,
+    /// The keeper vanished.
+    KeeperGone,
+    /// Layer and keeper are too many releases apart.
+    VersionMismatch,
+    /// DynamoDB throttled every attempt.
+    StoreThrottled,
+    /// DynamoDB could not be reached, or did not serve.
+    StoreUnavailable,
+    /// Transactions held the lock's row throughout.
+    TransactionConflict,
+    /// There is no such table.
+    TableNotFound,
+    /// The table's key is not the one in the settings.
+    WrongKeySchema,
+    /// IAM says no.
+    AccessDenied,
+    /// There are no credentials that serve.
+    MissingCredentials,
+    /// DynamoDB refused the request for another reason.
+    StoreRejected,
+    /// The row belongs to another program or another row format.
+    ForeignRow,
+    /// The row is of this format but broken.
+    MalformedRow,
+    /// The keeper can't serve what the layer asks for.
+    AcquireRefused,
+}
+
+impl Error {
+    /// Whether DynamoDB could not be reached or did not serve: the one case in which a layer may be told to run unlocked
+    /// instead. A missing table or permission does not get better by running without a lock.
+    #[must_use]
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self, Self::StoreThrottled(_) | Self::StoreUnavailable(_))
+    }
+}
+
+impl From<Error> for Diagnostic {
+    fn from(error: Error) -> Self {
+        Self { error_type: error.error_type().to_owned(), error_message: error.to_string() }
+    }
+}

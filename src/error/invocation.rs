@@ -1,0 +1,61 @@
+//! An invocation's error: the handler's own, passed on untouched, or the lease's.
+
+use std::fmt;
+
+use lambda_runtime::Diagnostic;
+
+use super::Error;
+
+/// What a handler under a layer fails with.
+///
+/// `lambda_runtime` turns it into the `errorType` and the message that the caller sees: the handler's own error as it
+/// would without a layer, ours with the names that [`Error::error_type`] lists. In the log, too, the handler's error
+/// looks as it did.
+pub enum InvocationError<E> {
+    /// The handler failed, or was not ready.
+    Handler(E),
+    /// There is no lease, or no more; the handler's own answer, if it had one, is not given.
+    Lease(Error),
+}
+
+impl<E> From<Error> for InvocationError<E> {
+    fn from(error: Error) -> Self {
+        Self::Lease(error)
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for InvocationError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler(error) => error.fmt(f),
+            Self::Lease(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for InvocationError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Handler(error) => error.fmt(f),
+            Self::Lease(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: std::error::Error> std::error::Error for InvocationError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Handler(error) => error.source(),
+            Self::Lease(error) => error.source(),
+        }
+    }
+}
+
+impl<E: Into<Diagnostic>> From<InvocationError<E>> for Diagnostic {
+    fn from(error: InvocationError<E>) -> Self {
+        match error {
+            InvocationError::Handler(error) => error.into(),
+            InvocationError::Lease(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Everything that is wrong with a layer's settings, in one message.
+
+use std::fmt;
+
+/// The settings of a layer can't be used; each problem is told, not only the first.
+///
+/// ```
+/// use leasehold::LeaseLayer;
+///
+/// let error = LeaseLayer::<()>::builder("orders:{detail.orderId")
+///     .environment([("LEASEHOLD_MAX_WAIT", "soon")])
+///     .build()
+///     .unwrap_err();
+/// assert_eq!(error.problems().len(), 3); // the template, the wait, and no table
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsError {
+    problems: Vec<String>,
+}
+
+impl SettingsError {
+    pub(crate) const fn new(problems: Vec<String>) -> Self {
+        Self { problems }
+    }
+
+    /// The problems, each with what to change.
+    #[must_use]
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.as_slice() {
+            [only] => write!(f, "a setting of the lease layer is wrong: {only}"),
+            all => {
+                write!(f, "{} settings of the lease layer are wrong:", all.len())?;
+                all.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}

@@ -1,0 +1,127 @@
+//! What is said about a lease: somebody else's, lost, not known, or none.
+
+use std::fmt;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::key::LockKey;
+use crate::protocol::HolderInfo;
+
+/// Somebody else holds the key, and went on holding it for as long as could be waited.
+///
+/// The lock works as it should: this is never a throttle, an outage or a refusal of permission.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "`{key}` is held by {}; waited {waited:?} and tried {attempts} times, its lease can end in {retry_after:?}: try \
+     again then, raise `max_wait`, or answer with `on_busy`", name(.holder)
+)]
+#[non_exhaustive]
+pub struct LeaseBusy {
+    /// What is locked.
+    pub key: LockKey,
+    /// What the row says about its holder.
+    pub holder: Option<Box<HolderInfo>>,
+    /// How long was waited.
+    pub waited: Duration,
+    /// How many writes were sent.
+    pub attempts: u32,
+    /// When the holder's lease can end, if it is not renewed.
+    pub retry_after: Duration,
+}
+
+fn name(holder: &Option<Box<HolderInfo>>) -> String {
+    holder.as_deref().map_or_else(|| HolderInfo::default().to_string(), ToString::to_string)
+}
+
+/// The lease was lost while the handler ran: somebody else may work on the key.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the lease on `{key}` was lost: {reason}; somebody else may hold it by now, so check what this invocation wrote last, \
+     and raise `lease_duration` if renewals come too late"
+)]
+#[non_exhaustive]
+pub struct LeaseLost {
+    /// What was locked.
+    pub key: LockKey,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// An outer layer of the same invocation holds this very key: waiting for it would never end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("this invocation holds `{key}` already: give the two layers templates or namespaces of their own")]
+#[non_exhaustive]
+pub struct AlreadyHeld {
+    /// What is locked.
+    pub key: LockKey,
+}
+
+/// Whether the lease is held could not be found out in time. It may be, or not.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "whether the lease on `{key}` is still held could not be confirmed: {reason}; don't take the step now: ask again, or \
+     fail and let the event be retried"
+)]
+#[non_exhaustive]
+pub struct Unconfirmed {
+    /// What is locked.
+    pub key: LockKey,
+    /// Why there is no answer, for people.
+    pub reason: String,
+}
+
+/// There is no lease here.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{unlocked}")]
+#[non_exhaustive]
+pub struct NoLease {
+    /// Why there is none.
+    pub unlocked: Unlocked,
+}
+
+/// Why there is no lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unlocked {
+    /// Outside of a layer's handler, or in a task that the handler spawned.
+    Outside,
+    /// No layer around this handler has this name.
+    NoLayerNamed(String),
+    /// The event has no key, and the layer was told to run unlocked then.
+    MissingPath,
+    /// The event gave no key, and the mode is not `enforce`.
+    NoKey,
+    /// DynamoDB could not be reached, and the layer was told to run unlocked then.
+    Unavailable,
+    /// The handler's future and every guard are gone, so the lease was given back.
+    GivenBack,
+}
+
+impl fmt::Display for Unlocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside => f.write_str(
+                "there is no lease here: ask within a handler under a `LeaseLayer`, and hand a `lease.guard()` to tasks \
+                 that the handler spawns",
+            ),
+            Self::NoLayerNamed(name) => {
+                write!(f, "no layer around this handler is named `{name}`: a layer's name is its template unless set")
+            }
+            Self::MissingPath => f.write_str(
+                "this invocation runs unlocked, as the event has no key: `missing_path` says so; don't ask for a lease \
+                 then, or let it be an error",
+            ),
+            Self::NoKey => {
+                f.write_str("the event gave no key, so there is no lease to ask; with `LEASEHOLD_MODE=enforce` it is refused")
+            }
+            Self::Unavailable => f.write_str(
+                "this invocation runs unlocked, as DynamoDB could not be reached: `on_unavailable` says so; don't ask for \
+                 a lease then, or let it fail",
+            ),
+            Self::GivenBack => {
+                f.write_str("the lease was given back: take a `lease.guard()` along where work outlives the handler")
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The handler's side of a keeper: where it is, and how it is reached.
+
+mod check;
+mod heard;
+mod session;
+mod socket;
+mod wakers;
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use self::check::Checks;
+pub(crate) use self::heard::{Answer, Broken, Grant, Released};
+pub(crate) use self::session::{Loss, Owed, Session};
+use crate::error::KeeperMissing;
+use crate::protocol::OwnerId;
+use crate::session::{CheckAnswer, ToKeeper, VersionRange, encode};
+use crate::settings::{KeeperChoice, Settings};
+
+#[cfg(feature = "in-process")]
+use super::InProcess;
+
+/// How long a question about a lease may take, a new connection included.
+const CHECK_WITHIN: Duration = Duration::from_millis(50);
+
+/// Where a session's keeper lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Behind the socket.
+    Socket,
+    /// On a thread of this process.
+    #[cfg(feature = "in-process")]
+    InProcess,
+}
+
+/// The keeper, as a layer's settings say where it is.
+#[derive(Debug)]
+pub(crate) struct KeeperClient {
+    choice: KeeperChoice,
+    on_lambda: bool,
+    socket: PathBuf,
+    checks: Checks,
+}
+
+impl KeeperClient {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            choice: settings.keeper,
+            on_lambda: settings.on_lambda,
+            socket: settings.socket.clone(),
+            checks: Checks::default(),
+        }
+    }
+
+    /// Tells an extension, if one is there, that this function has a layer. Neither waits nor fails: an extension that
+    /// does not hear it only waits less for sessions.
+    pub(crate) fn hello(&self) {
+        if self.choice == KeeperChoice::InProcess {
+            return;
+        }
+        let said = socket::connect(&self.socket).and_then(|stream| {
+            let line = encode(&ToKeeper::Hello { versions: VersionRange::SPOKEN }).map_err(io::Error::other)?;
+            socket::write(stream, &line)
+        });
+        if let Err(error) = said {
+            tracing::debug!(socket = %self.socket.display(), %error, "no keeper heard the layer's hello");
+        }
+    }
+
+    /// Opens a session's connection and begins it.
+    ///
+    /// # Errors
+    ///
+    /// When there is no keeper.
+    pub(crate) fn begin(&self, request_id: &str, deadline_ms: Option<u64>) -> Result<Session, KeeperMissing> {
+        let (stream, place) = self.connect()?;
+        let versions = VersionRange::SPOKEN;
+        let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms };
+        Session::begin(stream, place, &begin).map_err(|source| self.missing(source))
+    }
+
+    fn connect(&self) -> Result<(UnixStream, Place), KeeperMissing> {
+        if self.choice == KeeperChoice::InProcess {
+            return self.connect_in_process();
+        }
+        match socket::connect(&self.socket) {
+            Ok(stream) => Ok((stream, Place::Socket)),
+            Err(_) if self.choice == KeeperChoice::Auto && cfg!(feature = "in-process") => self.connect_in_process(),
+            Err(source) => Err(self.missing(source)),
+        }
+    }
+
+    #[cfg(feature = "in-process")]
+    fn connect_in_process(&self) -> Result<(UnixStream, Place), KeeperMissing> {
+        let connected = InProcess::shared().and_then(|keeper| keeper.connect()).and_then(|stream| {
+            stream.set_nonblocking(true)?;
+            Ok(stream)
+        });
+        let socket = self.socket.clone();
+        let missing = |source| KeeperMissing { socket, advice: KeeperMissing::NO_THREAD, source };
+        connected.map(|stream| (stream, Place::InProcess)).map_err(missing)
+    }
+
+    #[cfg(not(feature = "in-process"))]
+    fn connect_in_process(&self) -> Result<(UnixStream, Place), KeeperMissing> {
+        Err(self.missing(io::ErrorKind::Unsupported.into()))
+    }
+
+    fn missing(&self, source: io::Error) -> KeeperMissing {
+        let advice = if self.on_lambda { KeeperMissing::ON_LAMBDA } else { KeeperMissing::ELSEWHERE };
+        KeeperMissing { socket: self.socket.clone(), advice, source }
+    }
+
+    /// Asks whether this owner's lease is held; blocks for 50 ms at most.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no answer, for people.
+    pub(crate) fn check(&self, place: Place, owner: OwnerId) -> Result<CheckAnswer, String> {
+        match place {
+            Place::Socket => self.checks.ask(&self.socket, owner, CHECK_WITHIN),
+            #[cfg(feature = "in-process")]
+            Place::InProcess => InProcess::shared()
+                .map(|keeper| keeper.check(owner))
+                .map_err(|error| format!("the keeper's thread is gone: {error}")),
+        }
+    }
+}

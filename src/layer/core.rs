@@ -1,0 +1,169 @@
+//! What a layer knows, whatever its handler: settings, keeper, clock; and what follows from them for one invocation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lambda_runtime::Context;
+
+use crate::budget::{Budget, Deadline};
+use crate::clock::{Clock as _, SystemClock};
+use crate::error::{DeadlineTooClose, Error, Unlocked};
+use crate::keeper::client::KeeperClient;
+use crate::key::LockKey;
+use crate::lease::{Hold, Lease, Scope};
+use crate::protocol::HolderInfo;
+use crate::session::Acquire;
+use crate::settings::{Mode, OnLoss, ReleaseWhen, Settings};
+
+/// How much longer than the budget the keeper gets to answer before it counts as gone. With a known deadline it gives up
+/// by itself when the work can't begin any more.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The same without a deadline: the last attempt's own timeout, and a release of what it may have left behind.
+const PATIENCE_WITHOUT_DEADLINE: Duration = Duration::from_secs(15);
+
+/// A layer without its closures.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) settings: Settings,
+    pub(super) clock: SystemClock,
+    name: Arc<str>,
+    keeper: Arc<KeeperClient>,
+    reserve_warned: AtomicBool,
+}
+
+/// When a handler is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimeLimit {
+    pub(super) within: Duration,
+    pub(super) margin: Duration,
+}
+
+impl Core {
+    pub(super) fn new(settings: Settings, name: String) -> Self {
+        let keeper = Arc::new(KeeperClient::new(&settings));
+        Self { settings, clock: SystemClock::new(), name: name.into(), keeper, reserve_warned: AtomicBool::new(false) }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) const fn mode(&self) -> Mode {
+        self.settings.mode
+    }
+
+    /// Tells the extension that a layer is there.
+    pub(super) fn hello(&self) {
+        if self.mode() != Mode::Off {
+            self.keeper.hello();
+        }
+    }
+
+    /// Begins this invocation's session.
+    pub(super) fn begin(&self, context: &Context) -> Result<Arc<Hold>, Error> {
+        let deadline_ms = match Deadline::from_epoch_ms(context.deadline) {
+            Deadline::Known(deadline) => Some(deadline.as_millis()),
+            Deadline::Unknown => None,
+        };
+        let session = self.keeper.begin(&context.request_id, deadline_ms)?;
+        Ok(Arc::new(Hold::new(Arc::new(session))))
+    }
+
+    /// How long this invocation may take to get its lease, from now on.
+    pub(super) fn budget(&self, context: &Context) -> Result<Budget, DeadlineTooClose> {
+        let Settings { reserve, max_wait, .. } = self.settings;
+        let deadline = Deadline::from_epoch_ms(context.deadline);
+        let budget = Budget::plan(self.clock.now(), deadline, reserve, max_wait)?;
+        if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                layer = self.name(),
+                "no `reserve` is set, so 80 % of an invocation's time are kept for the work: set what it needs \
+                 (LEASEHOLD_RESERVE)"
+            );
+        }
+        Ok(budget)
+    }
+
+    /// The line that asks for the lease.
+    pub(super) fn acquire(&self, key: &LockKey, budget: &Budget, context: &Context) -> Box<Acquire> {
+        let settings = &self.settings;
+        let now = self.clock.now();
+        Box::new(Acquire {
+            // The session gives it its own.
+            id: 0,
+            key: key.as_str().to_owned(),
+            table: settings.table.clone(),
+            lease_ms: millis(settings.lease_duration),
+            wait_ms: millis(budget.wait(now)),
+            answer_within_ms: budget.answer_within(now).map(millis),
+            polling: settings.polling,
+            on_crash: settings.on_crash,
+            server_time: settings.server_time,
+            max_hold_ms: millis(settings.max_hold),
+            holder: HolderInfo {
+                function: context.env_config.function_name.clone(),
+                version: context.env_config.version.clone(),
+                request_id: context.request_id.clone(),
+                template: self.name.to_string(),
+                acquired_at: None,
+            },
+        })
+    }
+
+    /// After how long without an answer the keeper counts as gone.
+    pub(super) fn patience(&self, budget: &Budget) -> Duration {
+        let now = self.clock.now();
+        match (budget.answer_within(now), budget.reserve) {
+            // Not all of the reserve goes: an error is to be answered before the deadline.
+            (Some(within), Some(reserve)) => within + PATIENCE.min(reserve / 4),
+            _ => budget.wait(now) + PATIENCE_WITHOUT_DEADLINE,
+        }
+    }
+
+    /// Whether a response is held back until the row is free.
+    pub(super) fn releases_before_response(&self) -> bool {
+        self.settings.release == ReleaseWhen::BeforeResponse
+    }
+
+    /// Whether a response that was ready when a loss was seen becomes the loss.
+    pub(super) fn takes_back_answers(&self) -> bool {
+        self.settings.on_loss == OnLoss::Cancel && !self.settings.keep_finished_response
+    }
+
+    /// When the handler is to be ended, if it is.
+    pub(super) fn time_limit(&self, context: &Context) -> Option<TimeLimit> {
+        if self.mode() != Mode::Enforce {
+            return None;
+        }
+        let at_the_deadline = self.settings.managed_instances.then_some(Duration::ZERO);
+        let margin = self.settings.end_before_deadline.or(at_the_deadline)?;
+        let remaining = Deadline::from_epoch_ms(context.deadline).remaining(self.clock.now().wall)?;
+        Some(TimeLimit { within: remaining.saturating_sub(margin), margin })
+    }
+
+    /// The handle for a handler under a lease of this session.
+    pub(super) fn lease(&self, key: LockKey, hold: &Arc<Hold>) -> Lease {
+        let enforced = self.mode() == Mode::Enforce;
+        Lease::new(key, self.settings.table.clone(), hold, self.keeper.clone(), enforced)
+    }
+
+    /// The handle for a handler without a session, in a mode that refuses nothing.
+    pub(super) fn detached(&self, key: LockKey) -> Lease {
+        Lease::detached(key, self.settings.table.clone())
+    }
+
+    /// The scope that the handler runs in.
+    pub(super) fn scope(&self, lease: Result<Lease, Unlocked>) -> Scope {
+        Scope::enter(self.name.clone(), lease)
+    }
+
+    /// Whether a layer around this one has taken this row for the same invocation.
+    pub(super) fn is_held_around(&self, key: &LockKey) -> bool {
+        Scope::holds(|lease| lease.is_on(&self.settings.table, key))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

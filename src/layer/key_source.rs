@@ -1,0 +1,82 @@
+//! Where an invocation's key comes from: the template over the raw event, or a closure over the deserialized one.
+
+use std::fmt;
+
+use lambda_runtime::{Context, LambdaEvent};
+
+use crate::error::{Error, KeyInvalid, KeyNotFound};
+use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template};
+
+/// Picks the key of an invocation.
+///
+/// [`LeaseLayer::builder`](super::LeaseLayer::builder) and [`keyed_by`](super::LeaseLayer::keyed_by) choose one; there is
+/// no need to implement it.
+pub trait KeySource<T> {
+    /// The key, from the event as it came and as the handler sees it.
+    ///
+    /// # Errors
+    ///
+    /// When the event gives no key.
+    fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error>;
+}
+
+/// A template as it was written; `build` parses it.
+#[derive(Clone, Debug)]
+pub struct TemplateText(pub(super) String);
+
+/// Keys by a template; see [`key`](crate::key).
+#[derive(Clone, Debug)]
+pub struct ByTemplate(pub(super) Template);
+
+impl<T> KeySource<T> for ByTemplate {
+    fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
+        let template = &self.0;
+        template.resolve(namespace, raw, &values(&event.context)).map_err(|error| match error {
+            ResolveError::Missing(missing) => KeyNotFound { template: template.source().to_owned(), missing }.into(),
+            error => KeyInvalid::from_template(template.source(), error).into(),
+        })
+    }
+}
+
+fn values(context: &Context) -> ContextValues<'_> {
+    ContextValues {
+        function_name: &context.env_config.function_name,
+        function_version: &context.env_config.version,
+        tenant_id: context.tenant_id.as_deref(),
+        request_id: &context.request_id,
+    }
+}
+
+/// Keys by a closure; see [`LeaseLayer::keyed_by`](super::LeaseLayer::keyed_by).
+pub struct ByClosure<F> {
+    pick: F,
+}
+
+impl<F> ByClosure<F> {
+    pub(super) const fn new(pick: F) -> Self {
+        Self { pick }
+    }
+}
+
+impl<T, F, Key, E> KeySource<T> for ByClosure<F>
+where
+    F: Fn(&LambdaEvent<T>) -> Result<Key, E>,
+    Key: Into<String>,
+    E: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    fn key(&self, _raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
+        let picked = (self.pick)(event).map_err(KeyInvalid::from_closure)?.into();
+        // Checked by itself first: a namespace before an empty key would make it one for every event.
+        let key = LockKey::new(picked).map_err(KeyInvalid::from_closure)?;
+        match namespace {
+            None => Ok(key),
+            Some(namespace) => Ok(LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?),
+        }
+    }
+}
+
+impl<F> fmt::Debug for ByClosure<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByClosure").finish_non_exhaustive()
+    }
+}

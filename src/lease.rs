@@ -1,0 +1,286 @@
+//! The handle that a handler can ask: what it holds, whether it still does, and until when.
+
+#[cfg(feature = "dynamodb")]
+mod condition;
+mod guard;
+mod hold;
+mod scope;
+
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+pub use self::guard::LeaseGuard;
+pub(crate) use self::hold::{Hold, note_release};
+pub(crate) use self::scope::{SCOPE, Scope};
+use crate::clock::{Clock as _, SystemClock};
+use crate::error::{Error, KeeperGone, LeaseLost, NoLease, Unconfirmed, Unlocked};
+use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
+use crate::key::LockKey;
+use crate::metrics;
+use crate::protocol::{FencingToken, OwnerId};
+use crate::session::{CheckAnswer, Table};
+
+/// The lease that a handler runs under.
+///
+/// Get it with [`Lease::current`] in the handler, to hand the fencing token on, or to make sure of the lease before a step
+/// that can't be taken back. Most handlers need none of it: they run under the lease, or not at all.
+///
+/// A `Lease` is a handle and keeps nothing: the lease lasts until the handler's future and every [`guard`](Self::guard)
+/// are gone, whoever still has a handle. In the modes `observe` and `off` the handle is there all the same, says that all
+/// is well and has no token: an operator's switch must not make handlers fail.
+///
+/// ```
+/// use lambda_runtime::{Error, LambdaEvent};
+/// use leasehold::Lease;
+/// use serde_json::{Value, json};
+///
+/// async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {
+///     let lease = Lease::current()?;
+///     let charge = json!({ "order": event.payload["orderId"], "fence": lease.token() });
+///     lease.ensure_held()?; // the charge can't be taken back
+///     Ok(charge)
+/// }
+/// # let _ = handler;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lease(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    key: LockKey,
+    table: Table,
+    link: Option<Link>,
+}
+
+/// What connects a lease to its keeper; there is none in mode `off`, or where there would have been none in `observe`.
+#[derive(Debug)]
+struct Link {
+    /// Whether the mode is `enforce`: otherwise nothing that is found out may refuse the handler anything.
+    enforced: bool,
+    session: Arc<Session>,
+    hold: Weak<Hold>,
+    keeper: Arc<KeeperClient>,
+    clock: SystemClock,
+}
+
+impl Lease {
+    pub(crate) fn new(key: LockKey, table: Table, hold: &Arc<Hold>, keeper: Arc<KeeperClient>, enforced: bool) -> Self {
+        let session = hold.session().clone();
+        let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock: SystemClock::new() };
+        Self(Arc::new(Inner { key, table, link: Some(link) }))
+    }
+
+    /// A lease that nobody keeps, for modes in which nothing may depend on it.
+    pub(crate) fn detached(key: LockKey, table: Table) -> Self {
+        Self(Arc::new(Inner { key, table, link: None }))
+    }
+
+    /// The lease of the innermost layer around the running handler.
+    ///
+    /// # Errors
+    ///
+    /// [`NoLease`] outside of a handler under a layer, in a task that the handler spawned, and where the layer was told to
+    /// run this invocation unlocked.
+    pub fn current() -> Result<Self, Error> {
+        Ok(Scope::current()?)
+    }
+
+    /// The lease of the innermost layer with this name, where several are stacked; a layer's name is its key template
+    /// unless set.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # fn f() -> Result<(), Error> {
+    /// let tenant = Lease::named("tenants:{tenant}")?;
+    /// tenant.ensure_held()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoLease`] as with [`current`](Self::current), and where no layer around the handler has the name.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        Ok(Scope::named(name)?)
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn key(&self) -> &LockKey {
+        &self.0.key
+    }
+
+    /// The fencing token: it only grows, from each holder of a key to the next.
+    ///
+    /// Hand it to the systems that the work writes to; one that remembers the highest it saw can refuse a writer whose
+    /// lease went to somebody else. There always is one in mode `enforce`; in `observe` there may be none, in `off` there
+    /// is none.
+    #[must_use]
+    pub fn token(&self) -> Option<FencingToken> {
+        self.grant().map(|grant| grant.token)
+    }
+
+    /// The identity of this acquisition, as it stands on the row; there always is one in mode `enforce`.
+    #[must_use]
+    pub fn owner(&self) -> Option<OwnerId> {
+        self.grant().map(|grant| grant.owner)
+    }
+
+    /// Makes sure that the lease is held at this moment, before a step that can't be taken back.
+    ///
+    /// It asks the keeper, a process or thread of its own, and blocks for that: some hundred microseconds, 50 ms at most.
+    /// So it is right even in code that has not yielded since the grant. In the modes `observe` and `off` the answer is
+    /// always yes, and what it would have been is counted.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseLost`] or [`KeeperGone`] when it is lost, for good; [`Unconfirmed`] when no answer came, and it may be held
+    /// or not; [`NoLease`] when it was given back.
+    pub fn ensure_held(&self) -> Result<(), Error> {
+        self.valid_for().map(drop)
+    }
+
+    /// How long the lease is valid without a further renewal, asked like [`ensure_held`](Self::ensure_held) and counted
+    /// from before the question: a step that takes less is safe to begin. In the modes `observe` and `off` that is
+    /// without end.
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure_held`](Self::ensure_held).
+    pub fn valid_for(&self) -> Result<Duration, Error> {
+        let Some(link) = &self.0.link else { return Ok(Duration::MAX) };
+        let asked = self.ask(link);
+        if let Err(error @ Error::Unconfirmed(_)) = &asked {
+            metrics::COUNTERS.unconfirmed.add_one();
+            tracing::warn!(%error, "a lease could not be confirmed");
+        }
+        match asked {
+            Err(error) if !link.enforced => {
+                tracing::info!(%error, "a handler asked for its lease and would have been refused");
+                Ok(Duration::MAX)
+            }
+            asked => asked,
+        }
+    }
+
+    /// Waits until a third of the lease's validity is left and it was not renewed; always before it is lost.
+    ///
+    /// Race it against the work, to stop at a clean place. A renewal may yet come: then a later call waits again.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost: a later call tells at once what this one would have told.
+    pub async fn at_risk(&self) {
+        match &self.0.link {
+            Some(link) => poll_fn(|cx| link.session.poll_at_risk(cx)).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until the lease is no longer held, and tells why: [`LeaseLost`], [`KeeperGone`], or [`NoLease`] once it was
+    /// given back.
+    ///
+    /// With the default [`OnLoss::Cancel`](crate::OnLoss::Cancel) the handler's own future need not wait for it; a task
+    /// that it spawned, or a handler that is only signalled, does. In mode `off` it never ends.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost: a later call tells at once what this one would have told.
+    pub async fn lost(&self) -> Error {
+        let Some(link) = &self.0.link else { return std::future::pending().await };
+        match poll_fn(|cx| link.session.poll_over(cx)).await {
+            Some(loss) => self.error(loss),
+            None => given_back(),
+        }
+    }
+
+    /// Keeps the lease for work that outlives the handler's future: a streaming body, or a spawned task.
+    ///
+    /// The lease is given back when the handler's future and all guards are gone, and the extension holds the environment
+    /// for that long; the response does not wait.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # async fn write_the_report() {}
+    /// # async fn f() -> Result<(), Error> {
+    /// let guard = Lease::current()?.guard()?;
+    /// tokio::spawn(async move {
+    ///     write_the_report().await;
+    ///     drop(guard);
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoLease`] when the lease was given back already.
+    pub fn guard(&self) -> Result<LeaseGuard, Error> {
+        match &self.0.link {
+            None => Ok(LeaseGuard::new(self.clone(), None)),
+            Some(link) => match link.hold.upgrade() {
+                Some(hold) => Ok(LeaseGuard::new(self.clone(), Some(hold))),
+                None => Err(given_back()),
+            },
+        }
+    }
+
+    /// Whether this is the lease on this row.
+    pub(crate) fn is_on(&self, table: &Table, key: &LockKey) -> bool {
+        self.0.key == *key && self.0.table == *table
+    }
+
+    pub(crate) fn error(&self, loss: Loss) -> Error {
+        match loss {
+            Loss::Told(reason) => LeaseLost { key: self.0.key.clone(), reason }.into(),
+            Loss::KeeperGone(reason) => KeeperGone { reason }.into(),
+        }
+    }
+
+    #[cfg(feature = "dynamodb")]
+    fn table(&self) -> &Table {
+        &self.0.table
+    }
+
+    fn grant(&self) -> Option<Grant> {
+        self.0.link.as_ref()?.session.grant()
+    }
+
+    fn ask(&self, link: &Link) -> Result<Duration, Error> {
+        let session = &link.session;
+        if let Some(loss) = session.loss() {
+            return Err(self.error(loss));
+        }
+        if session.is_given_back() {
+            return Err(given_back());
+        }
+        let Some(grant) = session.grant() else { return Err(self.unconfirmed("it was not granted yet")) };
+        let before = link.clock.now();
+        match link.keeper.check(session.place(), grant.owner) {
+            Ok(CheckAnswer::Held { valid_for_ms }) => {
+                let elapsed = link.clock.now().larger_elapsed(before);
+                match Duration::from_millis(valid_for_ms).checked_sub(elapsed) {
+                    Some(left) if !left.is_zero() => Ok(left),
+                    _ => Err(self.unconfirmed("its validity ended while the keeper was asked")),
+                }
+            }
+            Ok(CheckAnswer::Lost { reason }) => Err(self.error(Loss::Told(reason))),
+            Ok(CheckAnswer::Unknown) => Err(self
+                .error(Loss::Told("the keeper knows no such lease, so it was restarted or gave it back".to_owned()))),
+            // The session may have more to say: its end means that there is no keeper any more.
+            Err(reason) => {
+                session.look();
+                Err(session.loss().map_or_else(|| self.unconfirmed(reason), |loss| self.error(loss)))
+            }
+        }
+    }
+
+    fn unconfirmed(&self, reason: impl Into<String>) -> Error {
+        Unconfirmed { key: self.0.key.clone(), reason: reason.into() }.into()
+    }
+}
+
+fn given_back() -> Error {
+    NoLease { unlocked: Unlocked::GivenBack }.into()
+}

@@ -1,0 +1,82 @@
+//! What keeps a lease: whoever holds the last share of it gives the lease back by dropping it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::keeper::client::{Owed, Released, Session};
+use crate::metrics;
+use crate::session::ReleaseReason;
+
+/// How long a drop waits for the keeper to confirm: a drop has no executor to wait with, and blocks.
+const DROP_WAITS: Duration = Duration::from_millis(250);
+
+/// An invocation's session and what it owes. The layer's future has a share, each guard has one.
+///
+/// Completing, cancelling and panicking all come down to the drop of the last share. Only where the layer's future
+/// holds that one and the handler is done does it take it apart, to wait for the keeper without blocking.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    session: Arc<Session>,
+    /// Whether the handler's future came to its end: what is still held then is held by guards, on purpose.
+    finished: AtomicBool,
+}
+
+impl Hold {
+    pub(crate) const fn new(session: Arc<Session>) -> Self {
+        Self { session, finished: AtomicBool::new(false) }
+    }
+
+    pub(crate) const fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// The handler's future came to its end.
+    pub(crate) fn finish(&self) {
+        self.finished.store(true, Ordering::Release);
+    }
+
+    /// Gives the lease back, or its request up, and closes the session without waiting for anything.
+    pub(crate) fn let_go(&self, reason: ReleaseReason) {
+        if self.session.owes().is_some() {
+            self.session.release(reason, false);
+        }
+        self.session.close();
+    }
+
+    fn reason(&self, owed: Owed) -> ReleaseReason {
+        match owed {
+            Owed::Cancellation => ReleaseReason::Cancelled,
+            Owed::Lease if self.finished.load(Ordering::Acquire) && !std::thread::panicking() => {
+                ReleaseReason::Finished
+            }
+            Owed::Lease => ReleaseReason::Dropped,
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(owed) = self.session.owes() {
+            // Until the keeper has read it, the environment could be frozen with the lease still held.
+            self.session.release(self.reason(owed), false);
+            note_release(self.session.released_within(DROP_WAITS));
+        }
+        self.session.close();
+    }
+}
+
+/// Counts and logs a release that did not go well. It changes nobody's answer.
+pub(crate) fn note_release(released: Option<Released>) {
+    match released {
+        Some(Released::Done) => {}
+        Some(Released::Failed(reason)) => {
+            metrics::COUNTERS.failed_releases.add_one();
+            tracing::warn!(reason, "the lease could not be given back; the key is free when the lease ends");
+        }
+        None => {
+            metrics::COUNTERS.late_releases.add_one();
+            tracing::warn!("the keeper did not confirm in time that the lease is back");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Which leases the running handler is under: the innermost layer's first, in a task-local.
+
+use std::sync::Arc;
+
+use super::Lease;
+use crate::error::{NoLease, Unlocked};
+
+tokio::task_local! {
+    /// Set while a layer polls its handler, and so not inherited by tasks that the handler spawns.
+    pub(crate) static SCOPE: Scope;
+}
+
+/// One layer's lease, or why it has none, within the scope of the layers around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Scope(Arc<Node>);
+
+#[derive(Debug)]
+struct Node {
+    name: Arc<str>,
+    lease: Result<Lease, Unlocked>,
+    outer: Option<Scope>,
+}
+
+impl Scope {
+    /// A layer's scope, within the one that is being polled.
+    pub(crate) fn enter(name: Arc<str>, lease: Result<Lease, Unlocked>) -> Self {
+        Self(Arc::new(Node { name, lease, outer: SCOPE.try_get().ok() }))
+    }
+
+    /// The innermost layer's lease. Where that layer runs unlocked, an outer one's would be a lease on something else.
+    pub(super) fn current() -> Result<Lease, NoLease> {
+        SCOPE
+            .try_with(|scope| scope.0.lease.clone())
+            .unwrap_or(Err(Unlocked::Outside))
+            .map_err(|unlocked| NoLease { unlocked })
+    }
+
+    /// The lease of the innermost layer of this name.
+    pub(super) fn named(name: &str) -> Result<Lease, NoLease> {
+        let found = SCOPE.try_with(|scope| {
+            let lease = scope.each().find(|node| *node.name == *name).map(|node| node.lease.clone());
+            lease.unwrap_or_else(|| Err(Unlocked::NoLayerNamed(name.to_owned())))
+        });
+        found.unwrap_or(Err(Unlocked::Outside)).map_err(|unlocked| NoLease { unlocked })
+    }
+
+    /// Whether a layer around the one that is being polled holds this row.
+    pub(crate) fn holds(is_it: impl Fn(&Lease) -> bool) -> bool {
+        SCOPE.try_with(|scope| scope.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)).unwrap_or(false)
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Node> {
+        std::iter::successors(Some(&*self.0), |node| node.outer.as_ref().map(|outer| &*outer.0))
+    }
+}

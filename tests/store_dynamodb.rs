@@ -1,0 +1,264 @@
+//! Every request against a row in every state: what the store answers, and what the row holds afterwards.
+//!
+//! The expected row comes from a model of the protocol's rules that knows nothing of expressions.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use leasehold::clock::Wall;
+use leasehold::protocol::{HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Unusable};
+use leasehold::store::{DynamoDb, Store};
+use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
+use support::{lock, owner, sdk_config};
+
+const KEY: &str = "orders:1";
+const AT: u64 = 1_700_000_000_000;
+const EXPIRY: u64 = AT + 30_000;
+const TTL: u64 = AT / 1_000 + 604_800;
+const LEASE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+const ME: u128 = 1;
+const OTHER: u128 = 2;
+const UNKNOWN: u128 = 3;
+const NEW: u128 = 4;
+
+fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+fn n(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+fn with(mut item: Item, attributes: &[(&str, AttributeValue)]) -> Item {
+    item.extend(attributes.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    item
+}
+
+/// A row of the format with version 7 that somebody also left a note on.
+fn free() -> Item {
+    let attributes =
+        [("key", s(KEY)), ("format", s("leasehold/1")), ("version", n(7)), ("lease_ms", n(30_000)), ("note", s("hi"))];
+    with(Item::new(), &attributes)
+}
+
+fn held_by(owner_number: u128) -> Item {
+    let holder = AttributeValue::M(HashMap::from([("function".to_owned(), s("earlier"))]));
+    with(free(), &[("owner", s(owner(owner_number).to_string())), ("holder", holder)])
+}
+
+fn held_row(owner_number: u128, version: u64, expires_at: Option<u64>) -> Row {
+    Row::Held(HeldRow {
+        owner: owner(owner_number),
+        version,
+        lease: Duration::from_secs(30),
+        expires_at: expires_at.map(Wall::from_millis),
+        holder: Some(Box::new(HolderInfo { function: "earlier".into(), ..HolderInfo::default() })),
+    })
+}
+
+fn malformed(attribute: &str, found: &str) -> Row {
+    Row::Unusable(Unusable::Malformed { attribute: attribute.into(), found: found.into() })
+}
+
+fn foreign(format: Option<&str>) -> Row {
+    Row::Unusable(Unusable::Foreign { format: format.map(str::to_owned) })
+}
+
+/// Every state that a row may be found in, and how it is to be read.
+fn states() -> Vec<(&'static str, Option<Item>, Row)> {
+    let without = |mut item: Item, attribute: &str| {
+        item.remove(attribute);
+        item
+    };
+    let found_string = "is a string, not a number";
+    let found_negative = "is -3, not an integer from 0 to 2^63 - 1";
+    let expiry = ("expires_at", n(EXPIRY - 1));
+    let held_with_expiry = |by| with(held_by(by), std::slice::from_ref(&expiry));
+    vec![
+        ("absent", None, Row::Absent),
+        ("free", Some(with(free(), &[("ttl", n(5))])), Row::Free { version: 7 }),
+        ("free without ttl", Some(free()), Row::Free { version: 7 }),
+        ("free with a left expiry", Some(with(free(), std::slice::from_ref(&expiry))), Row::Free { version: 7 }),
+        ("mine", Some(held_by(ME)), held_row(ME, 7, None)),
+        ("mine with expiry", Some(held_with_expiry(ME)), held_row(ME, 7, Some(EXPIRY - 1))),
+        ("mine, later version", Some(with(held_by(ME), &[("version", n(8))])), held_row(ME, 8, None)),
+        ("mine with a stray ttl", Some(with(held_by(ME), &[("ttl", n(5))])), held_row(ME, 7, None)),
+        ("another's", Some(held_by(OTHER)), held_row(OTHER, 7, None)),
+        ("another's with expiry", Some(held_with_expiry(OTHER)), held_row(OTHER, 7, Some(EXPIRY - 1))),
+        ("another's, renewed", Some(with(held_by(OTHER), &[("version", n(8))])), held_row(OTHER, 8, None)),
+        ("an unknown attempt's", Some(held_by(UNKNOWN)), held_row(UNKNOWN, 7, None)),
+        ("without format", Some(without(free(), "format")), foreign(None)),
+        ("without format, mine", Some(without(held_by(ME), "format")), foreign(None)),
+        ("without format, another's", Some(without(held_by(OTHER), "format")), foreign(None)),
+        ("format 2", Some(with(free(), &[("format", s("leasehold/2"))])), foreign(Some("leasehold/2"))),
+        ("format 2, mine", Some(with(held_by(ME), &[("format", s("leasehold/2"))])), foreign(Some("leasehold/2"))),
+        ("a text for version", Some(with(free(), &[("version", s("7"))])), malformed("version", found_string)),
+        (
+            "a text for version, mine",
+            Some(with(held_by(ME), &[("version", s("7"))])),
+            malformed("version", found_string),
+        ),
+        ("no version", Some(without(free(), "version")), malformed("version", "is missing")),
+        ("a negative version", Some(with(free(), &[("version", n(-3))])), malformed("version", found_negative)),
+    ]
+}
+
+fn requests() -> Vec<(&'static str, Request)> {
+    let (at, lease) = (Wall::from_millis(AT), LEASE);
+    let expires_at = Some(Wall::from_millis(EXPIRY));
+    let (me, other, unknown, new) = (owner(ME), owner(OTHER), owner(UNKNOWN), owner(NEW));
+    let takeover =
+        |expires_at| Request::TakeOver { owner: new, at, lease, expires_at, seen_owner: other, seen_version: 7 };
+    let renew = |expires_at| Request::Renew { owner: me, version: 7, new_version: 8, expires_at };
+    vec![
+        ("acquire", Request::Acquire { owner: new, at, lease, expires_at, unknown: vec![] }),
+        (
+            "acquire again",
+            Request::Acquire { owner: new, at, lease, expires_at: None, unknown: vec![owner(9), unknown] },
+        ),
+        ("take over", takeover(expires_at)),
+        ("take over without server time", takeover(None)),
+        ("renew", renew(expires_at)),
+        ("renew without server time", renew(None)),
+        ("raise", Request::Renew { owner: me, version: 7, new_version: AT, expires_at }),
+        ("release", Request::Release { owners: vec![me], ttl: Some(TTL) }),
+        ("release unknown attempts", Request::Release { owners: vec![me, unknown], ttl: None }),
+        ("release nothing", Request::Release { owners: vec![], ttl: Some(TTL) }),
+        ("read", Request::Read),
+    ]
+}
+
+/// What a request does to a row: the row afterwards and the answer's version, or `None` when its condition does not hold.
+fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, u64)> {
+    let owner_on_row = item.and_then(|item| item.get("owner")).and_then(|owner| OwnerId::parse(owner.as_s().unwrap()));
+    let set = |item: &mut Item, name: &str, value| drop(item.insert(name.to_owned(), value));
+    let lease = |item: &mut Item, expires_at: &Option<Wall>, version: u64| {
+        item.remove("ttl");
+        item.remove("expires_at");
+        item.extend(expires_at.map(|at| ("expires_at".to_owned(), n(at.as_millis()))));
+        set(item, "version", n(version));
+    };
+    let give = |owner: &OwnerId, expires_at: &Option<Wall>, version| {
+        let mut item = item.cloned().unwrap_or_default();
+        let holder = [
+            ("function", s("orders")),
+            ("version", s("$LATEST")),
+            ("request_id", s("5f1c")),
+            ("template", s("orders:{id}")),
+            ("acquired_at", n(AT)),
+        ];
+        let holder = holder.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let fields = [
+            ("key", s(KEY)),
+            ("format", s("leasehold/1")),
+            ("owner", s(owner.to_string())),
+            ("lease_ms", n(LEASE.as_millis())),
+            ("holder", AttributeValue::M(holder)),
+        ];
+        fields.into_iter().for_each(|(name, value)| set(&mut item, name, value));
+        lease(&mut item, expires_at, version);
+        Some((item, version))
+    };
+    match (request, row) {
+        (Request::Acquire { owner, expires_at, .. }, Row::Absent) => give(owner, expires_at, AT + 1),
+        (Request::Acquire { owner, expires_at, .. }, Row::Free { version }) => give(owner, expires_at, version + 1),
+        (Request::Acquire { owner, expires_at, unknown, .. }, Row::Held(held)) if unknown.contains(&held.owner) => {
+            give(owner, expires_at, held.version + 1)
+        }
+        (Request::TakeOver { owner, expires_at, seen_owner, seen_version, .. }, Row::Held(held))
+            if (held.owner, held.version) == (*seen_owner, *seen_version) =>
+        {
+            give(owner, expires_at, held.version + 1)
+        }
+        (Request::Renew { owner, version, new_version, expires_at }, Row::Held(held))
+            if (held.owner, held.version) == (*owner, *version) =>
+        {
+            let mut item = item.cloned().unwrap();
+            lease(&mut item, expires_at, *new_version);
+            Some((item, *new_version))
+        }
+        (Request::Release { owners, ttl }, _) if owner_on_row.is_some_and(|owner| owners.contains(&owner)) => {
+            let mut item = item.cloned().unwrap();
+            for name in ["owner", "holder", "expires_at"] {
+                item.remove(name);
+            }
+            item.extend(ttl.map(|ttl| ("ttl".to_owned(), n(ttl))));
+            Some((item, 0))
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn every_request_does_to_a_row_in_every_state_what_the_protocol_says() {
+    let dynamodb = EmbeddedDynamoDb::with_locks().await;
+    let store = DynamoDb::with_config(sdk_config(dynamodb.url()));
+    let mut refused = 0;
+    let mut failures = Vec::new();
+    for (state, item, row) in states() {
+        for (name, request) in requests() {
+            dynamodb.delete("locks", KEY).await;
+            if let Some(item) = item.clone() {
+                dynamodb.put("locks", item).await;
+            }
+            let answer = store.send(&lock(KEY), request.clone(), TIMEOUT).await;
+            let after = dynamodb.only_item("locks").await;
+            let (expected, expected_after) = match model(&request, &row, item.as_ref()) {
+                _ if request == Request::Read => (Outcome::Read { row: row.clone() }, item.clone()),
+                Some((after, version)) => (Outcome::Written { version }, Some(after)),
+                None => (Outcome::Refused { row: row.clone() }, item.clone()),
+            };
+            refused += u64::from(matches!(expected, Outcome::Refused { .. }));
+            if answer.outcome != expected {
+                failures.push(format!("{name} on {state}: {:?}, not {expected:?}", answer.outcome));
+            }
+            if after != expected_after {
+                failures.push(format!("{name} on {state} left {after:?}, not {expected_after:?}"));
+            }
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            if !answer.date.is_some_and(|date| (now - 5..=now).contains(&date)) {
+                failures.push(format!("{name} on {state}: the date was {:?}", answer.date));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+
+    let (usage, each) = (store.usage(), states().len() as u64);
+    assert_eq!(
+        (usage.acquires, usage.takeovers, usage.renewals, usage.releases, usage.reads),
+        (2 * each, 2 * each, 3 * each, 3 * each, each)
+    );
+    assert_eq!((usage.refused, usage.failed), (refused, 0));
+    assert!(usage.write_units >= (10 * each - refused) as f64, "{usage:?}");
+    assert!(usage.read_units >= each as f64 / 2.0, "{usage:?}");
+}
+
+#[tokio::test]
+async fn of_many_acquires_at_once_exactly_one_is_written() {
+    let dynamodb = EmbeddedDynamoDb::with_locks().await;
+    let store = std::sync::Arc::new(DynamoDb::with_config(sdk_config(dynamodb.url())));
+    let attempts = (0..50).map(|number| {
+        let store = std::sync::Arc::clone(&store);
+        tokio::spawn(async move {
+            let (owner, at) = (owner(number), Wall::from_millis(AT));
+            let request = Request::Acquire { owner, at, lease: LEASE, expires_at: None, unknown: vec![] };
+            store.send(&lock(KEY), request, TIMEOUT).await.outcome
+        })
+    });
+    let mut written = 0;
+    for attempt in attempts.collect::<Vec<_>>() {
+        match attempt.await.unwrap() {
+            Outcome::Written { .. } => written += 1,
+            Outcome::Refused { row: Row::Held(_) } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(written, 1);
+}
