@@ -1,0 +1,103 @@
+//! The extension as the keeper's home: the hold on Next and the journal, behind one lock each.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use leasehold::clock::{Clock, Mono};
+use leasehold::keeper::{Home, Peer, SessionId};
+use leasehold::protocol::OwnerId;
+use leasehold::store::Lock;
+use tokio::sync::watch;
+
+use crate::hold::{Hold, Step};
+use crate::journal::Journal;
+
+/// Where the keeper lives.
+#[derive(Debug)]
+pub struct ExtensionHome {
+    hold: Mutex<Hold>,
+    /// Sent after every event that may change what is to be done.
+    changed: watch::Sender<()>,
+    journal: Arc<Journal>,
+    clock: Arc<dyn Clock>,
+    freezes: bool,
+}
+
+impl ExtensionHome {
+    /// A home with this journal; `freezes` where the environment freezes once everybody has called Next.
+    #[must_use]
+    pub fn new(clock: Arc<dyn Clock>, journal: Arc<Journal>, freezes: bool) -> Self {
+        Self { hold: Mutex::default(), changed: watch::Sender::new(()), journal, clock, freezes }
+    }
+
+    /// Whether the environment freezes once everybody has called Next.
+    #[must_use]
+    pub const fn freezes(&self) -> bool {
+        self.freezes
+    }
+
+    /// Hears of every event from here on that may change what is to be done.
+    #[must_use]
+    pub fn events(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// This moment, on the clock that the hold counts by.
+    #[must_use]
+    pub fn now(&self) -> Mono {
+        self.clock.now().mono
+    }
+
+    /// Lambda announced an invocation.
+    pub fn invoked(&self, request_id: String, deadline_ms: u64) {
+        let now = self.clock.now();
+        self.change(|hold| hold.handle_invoke(now, request_id, deadline_ms));
+    }
+
+    /// The writes in flight were awaited, or given up.
+    pub fn settled_writes(&self) {
+        self.hold().handle_settled();
+    }
+
+    /// What is to be done before Next.
+    pub fn step(&self) -> Step {
+        let now = self.now();
+        self.hold().poll(now)
+    }
+
+    fn change(&self, event: impl FnOnce(&mut Hold)) {
+        event(&mut self.hold());
+        self.changed.send_replace(());
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Hold> {
+        self.hold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Home for ExtensionHome {
+    fn hello(&self) {
+        self.change(Hold::handle_hello);
+    }
+
+    fn session_began(&self, session: SessionId, request_id: &str) {
+        self.change(|hold| hold.handle_began(session, request_id));
+    }
+
+    fn session_ended(&self, session: SessionId, _request_id: &str) {
+        self.change(|hold| hold.handle_ended(session));
+    }
+
+    fn may_answer_before_write(&self, session: SessionId) -> bool {
+        !self.freezes || self.hold().is_held_for(session)
+    }
+
+    fn attempt(&self, peer: Peer, lock: &Lock, owner: OwnerId, keep_on_crash: bool) {
+        if !keep_on_crash {
+            self.journal.note(peer.pid, lock, owner);
+        }
+    }
+
+    fn settled(&self, owner: OwnerId) {
+        self.journal.settle(owner);
+    }
+}

@@ -1,0 +1,106 @@
+//! What the extension reads from its environment. The leases' own settings come from the layer with each acquisition.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::api::{BadEndpoint, Endpoint, Events};
+
+/// Where layers look for the socket if nothing else is set.
+const SOCKET: &str = "/tmp/leasehold/keeper.sock";
+
+/// The extension's settings.
+#[derive(Debug)]
+pub struct Settings {
+    /// The name to register under: Lambda asks for the executable's file name.
+    pub name: String,
+    /// Where the Extensions API is. A bad one is told in the log; sessions are served all the same.
+    pub endpoint: Result<Endpoint, BadEndpoint>,
+    /// Whether this is Lambda Managed Instances: nothing freezes, and many invocations run at once.
+    pub managed_instances: bool,
+    /// The socket that layers connect to.
+    pub socket: PathBuf,
+}
+
+impl Settings {
+    /// Reads the settings by asking for variables; `program` is how the process was called. `None` where there is no
+    /// `AWS_LAMBDA_RUNTIME_API`: then nobody but a person has started it.
+    pub fn read(program: Option<OsString>, variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let endpoint = variable("AWS_LAMBDA_RUNTIME_API")?;
+        let initialization = variable("AWS_LAMBDA_INITIALIZATION_TYPE");
+        let socket = variable("LEASEHOLD_SOCKET").filter(|path| !path.is_empty());
+        Some(Self {
+            name: name(program),
+            endpoint: Endpoint::parse(&endpoint.to_string_lossy()),
+            managed_instances: initialization.is_some_and(|kind| kind == "lambda-managed-instances"),
+            socket: socket.map_or_else(|| SOCKET.into(), PathBuf::from),
+        })
+    }
+
+    /// Which events to register for.
+    #[must_use]
+    pub const fn events(&self) -> Events {
+        if self.managed_instances { Events::Shutdown } else { Events::InvokeAndShutdown }
+    }
+
+    /// The reset journal's folder: next to the socket.
+    #[must_use]
+    pub fn journal(&self) -> PathBuf {
+        self.socket.parent().unwrap_or(Path::new("")).join("held")
+    }
+}
+
+fn name(program: Option<OsString>) -> String {
+    let program = program.unwrap_or_default();
+    let name = Path::new(&program).file_name().unwrap_or("leasehold".as_ref());
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(program: &str, variables: &[(&str, &str)]) -> Option<Settings> {
+        Settings::read(Some(program.into()), |name| {
+            variables.iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn lambda_says_little_and_the_rest_is_known() {
+        let settings = read("/opt/extensions/leasehold", &[("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9001")]).unwrap();
+        assert_eq!(settings.name, "leasehold");
+        assert_eq!(settings.endpoint.as_ref().unwrap(), &Endpoint::parse("127.0.0.1:9001").unwrap());
+        assert_eq!(settings.events(), Events::InvokeAndShutdown);
+        assert_eq!(settings.socket, Path::new("/tmp/leasehold/keeper.sock"));
+        assert_eq!(settings.journal(), Path::new("/tmp/leasehold/held"));
+    }
+
+    #[test]
+    fn a_socket_takes_its_journal_along() {
+        let socket = [("AWS_LAMBDA_RUNTIME_API", "x:1"), ("LEASEHOLD_SOCKET", "/run/a/b.sock")];
+        assert_eq!(read("x", &socket).unwrap().journal(), Path::new("/run/a/held"));
+        let bare = [("AWS_LAMBDA_RUNTIME_API", "x:1"), ("LEASEHOLD_SOCKET", "b.sock")];
+        assert_eq!(read("x", &bare).unwrap().journal(), Path::new("held"));
+        let empty = [("AWS_LAMBDA_RUNTIME_API", "x:1"), ("LEASEHOLD_SOCKET", "")];
+        assert_eq!(read("x", &empty).unwrap().socket, Path::new(SOCKET));
+    }
+
+    #[test]
+    fn managed_instances_get_the_end_only() {
+        let kind = "AWS_LAMBDA_INITIALIZATION_TYPE";
+        for (value, events) in [
+            ("lambda-managed-instances", Events::Shutdown),
+            ("on-demand", Events::InvokeAndShutdown),
+            ("snap-start", Events::InvokeAndShutdown),
+        ] {
+            let settings = read("x", &[("AWS_LAMBDA_RUNTIME_API", "x:1"), (kind, value)]).unwrap();
+            assert_eq!(settings.events(), events, "{value}");
+        }
+    }
+
+    #[test]
+    fn without_the_api_there_are_no_settings_and_with_a_bad_one_there_are() {
+        assert!(read("x", &[]).is_none());
+        assert!(read("x", &[("AWS_LAMBDA_RUNTIME_API", "")]).unwrap().endpoint.is_err());
+    }
+}

@@ -1,0 +1,249 @@
+//! The socket that layers connect to: bound once, served for as long as the extension lives.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use leasehold::keeper::Peer;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::{JoinError, JoinSet};
+
+use crate::backoff::Backoff;
+
+/// Why the socket could not be bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Its folder can't be made.
+    #[error("the folder of the socket {path} can't be made: {source}")]
+    Folder {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something else lies where the socket should be.
+    #[error("{path} is not a socket: remove it, or set LEASEHOLD_SOCKET to another path")]
+    NotASocket {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Another keeper answers there.
+    #[error("another process is listening on {path}: set LEASEHOLD_SOCKET to another path for one of the two")]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// What lies there can't be looked at, connected to or removed.
+    #[error("what an earlier process left at {path} can't be cleared away: {source}")]
+    Leftover {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system refuses.
+    #[error("the socket {path} can't be bound: {source}")]
+    Bind {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Binds the socket, over the remains of an extension that was killed if they lie there.
+///
+/// # Errors
+///
+/// When that can't be, or another process lives there.
+pub async fn bind(path: &Path) -> Result<UnixListener, BindError> {
+    let owned = || path.to_owned();
+    if let Some(folder) = path.parent() {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|source| BindError::Folder { path: owned(), source })?;
+    }
+    clear(path).await?;
+    UnixListener::bind(path).map_err(|source| BindError::Bind { path: owned(), source })
+}
+
+/// Removes a socket on which nobody listens any more.
+async fn clear(path: &Path) -> Result<(), BindError> {
+    let leftover = |source| BindError::Leftover { path: path.to_owned(), source };
+    match std::fs::symlink_metadata(path) {
+        // Connecting to what is not a socket is refused like connecting to a dead one.
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(BindError::NotASocket { path: path.to_owned() });
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(leftover(error)),
+    }
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(BindError::InUse { path: path.to_owned() }),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            io::ErrorKind::ConnectionRefused => match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(leftover(error)),
+                _ => Ok(()),
+            },
+            // So many wait to be accepted that no more may: somebody lives there.
+            io::ErrorKind::WouldBlock => Err(BindError::InUse { path: path.to_owned() }),
+            _ => Err(leftover(error)),
+        },
+    }
+}
+
+/// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it.
+pub async fn serve<F>(listener: &UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let mut sessions = JoinSet::new();
+    let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    backoff.succeeded();
+                    let peer = peer(&stream);
+                    sessions.spawn(session(stream, peer));
+                }
+                Err(error) => {
+                    // Out of descriptors, mostly: the connection stays where it is and the socket readable, so
+                    // trying again at once would only spin.
+                    let delay = backoff.failed();
+                    if backoff.is_worth_a_line() {
+                        tracing::warn!(%error, "a connection can't be accepted");
+                    }
+                    tokio::time::sleep(delay).await;
+                }
+            },
+            Some(ended) = sessions.join_next() => note_panic(ended),
+        }
+    }
+}
+
+fn peer(stream: &UnixStream) -> Peer {
+    let pid = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
+    Peer { pid: pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0) }
+}
+
+fn note_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a connection's task panicked; the others go on");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("made/on/the/way/keeper.sock");
+        (folder, path)
+    }
+
+    async fn own<F>(listener: UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        serve(&listener, session).await;
+    }
+
+    /// Says the peer's process id and closes; panics for a client that says `!`.
+    async fn say_pid(mut stream: UnixStream, peer: Peer) {
+        assert_ne!(stream.read_u8().await.unwrap(), b'!', "asked for");
+        stream.write_u32(peer.pid).await.unwrap();
+    }
+
+    async fn ask_pid(path: &Path) -> u32 {
+        let mut stream = UnixStream::connect(path).await.unwrap();
+        stream.write_u8(b'?').await.unwrap();
+        stream.read_u32().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_session_knows_its_peer_and_a_panic_ends_only_its_own() {
+        let (_folder, path) = folder();
+        let server = tokio::spawn(own(bind(&path).await.unwrap(), say_pid));
+        assert_eq!(ask_pid(&path).await, std::process::id());
+        let mut bad = UnixStream::connect(&path).await.unwrap();
+        bad.write_u8(b'!').await.unwrap();
+        assert!(bad.read_u8().await.is_err(), "its connection is closed");
+        assert_eq!(ask_pid(&path).await, std::process::id());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn the_sessions_end_with_the_server() {
+        let (_folder, path) = folder();
+        let alive = Arc::new(());
+        let kept = Arc::clone(&alive);
+        let listener = bind(&path).await.unwrap();
+        let server = tokio::spawn(own(listener, move |stream, _| {
+            let kept = Arc::clone(&kept);
+            async move {
+                let _kept = (stream, kept);
+                std::future::pending::<()>().await;
+            }
+        }));
+        let mut client = UnixStream::connect(&path).await.unwrap();
+        server.abort();
+        let _ = server.await;
+        assert!(matches!(client.read(&mut [0]).await, Ok(0) | Err(_)), "its connection is closed");
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[tokio::test]
+    async fn a_dead_socket_is_replaced() {
+        let (_folder, path) = folder();
+        drop(bind(&path).await.unwrap());
+        assert!(path.exists(), "closing a socket leaves its file");
+        let listener = bind(&path).await.unwrap();
+        let server = tokio::spawn(own(listener, say_pid));
+        assert_eq!(ask_pid(&path).await, std::process::id());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_listened_on_is_left_alone() {
+        let (_folder, path) = folder();
+        let listener = bind(&path).await.unwrap();
+        assert!(matches!(bind(&path).await, Err(BindError::InUse { .. })));
+        let server = tokio::spawn(own(listener, say_pid));
+        assert_eq!(ask_pid(&path).await, std::process::id());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn what_is_not_a_socket_is_left_alone_and_named() {
+        let (_folder, path) = folder();
+        std::fs::create_dir_all(&path).unwrap();
+        let error = bind(&path).await.unwrap_err();
+        assert!(matches!(error, BindError::NotASocket { .. }));
+        assert!(error.to_string().contains("LEASEHOLD_SOCKET"), "{error}");
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, "precious").unwrap();
+        assert!(matches!(bind(&path).await, Err(BindError::NotASocket { .. })));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_no_socket_can_have_is_an_error() {
+        let (folder, _) = folder();
+        let path = folder.path().join("long".repeat(50));
+        assert!(matches!(bind(&path).await, Err(BindError::Bind { .. })));
+        let path = folder.path().join("file/keeper.sock");
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        assert!(matches!(bind(&path).await, Err(BindError::Folder { .. })));
+    }
+}

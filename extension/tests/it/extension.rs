@@ -1,0 +1,118 @@
+//! The real binary as a process of its own, with everything it says.
+
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+use crate::soon;
+
+/// Where one extension's files lie; it survives the extension, as `/tmp` survives a reset.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir_in("/tmp").unwrap() }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("leasehold/keeper.sock")
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.folder.path().join("leasehold/held")
+    }
+}
+
+/// A running extension; it is killed when dropped.
+pub(crate) struct Extension {
+    child: Child,
+    lines: mpsc::UnboundedReceiver<String>,
+    seen: Vec<String>,
+}
+
+impl Extension {
+    pub(crate) fn start(place: &Place, runtime_api: &str, variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command
+            .env_clear()
+            .env("AWS_LAMBDA_RUNTIME_API", runtime_api)
+            .env("LEASEHOLD_SOCKET", place.socket())
+            .env("LEASEHOLD_LOG", "debug")
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            // Nobody listens there, unless a test says otherwise.
+            .env("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:9")
+            .envs(variables.iter().copied())
+            .args(["arguments", "--are", "ignored"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().unwrap();
+        let (sender, lines) = mpsc::unbounded_channel();
+        read_lines(child.stdout.take().unwrap(), sender.clone());
+        read_lines(child.stderr.take().unwrap(), sender);
+        Self { child, lines, seen: Vec::new() }
+    }
+
+    /// Waits for a line that contains this.
+    pub(crate) async fn said(&mut self, part: &str) -> String {
+        if let Some(line) = self.seen.iter().find(|line| line.contains(part)) {
+            return line.clone();
+        }
+        loop {
+            let Some(line) = soon(self.lines.recv()).await else { panic!("{part:?} not in {:#?}", self.seen) };
+            self.seen.push(line.clone());
+            if line.contains(part) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    pub(crate) async fn exited(&mut self) -> ExitStatus {
+        soon(self.child.wait()).await.unwrap()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Leaves it this many descriptors, those that it has included.
+    pub(crate) fn limit_descriptors(&self, number: u64) {
+        let limit = Rlimit { current: Some(number), maximum: Some(number) };
+        prlimit(Some(self.pid()), Resource::Nofile, limit).unwrap();
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id().unwrap()).unwrap()).unwrap()
+    }
+
+    /// Ends it as the kernel does when memory runs out.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}
+
+fn read_lines(stream: impl tokio::io::AsyncRead + Unpin + Send + 'static, sender: mpsc::UnboundedSender<String>) {
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(stream).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let _ = sender.send(line);
+        }
+    });
+}
+
+pub(crate) fn binary() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_leasehold"))
+}
