@@ -69,6 +69,8 @@ pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>,
     let output = Command::new(cargo)
         .current_dir(&root)
         .args(["build", "--bins", "--message-format=json-render-diagnostics"])
+        // With this very package among them, Cargo reuses what it compiled for it.
+        .args(["--package", env!("CARGO_PKG_NAME")])
         .args(packages.iter().flat_map(|package| ["--package", *package]))
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
