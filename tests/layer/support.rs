@@ -240,6 +240,6 @@ pub(crate) fn order() -> LambdaEvent<Box<RawValue>> {
 }
 
 /// Lets the runtime see what the keeper said.
-pub async fn settle() {
+pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(5)).await;
 }
