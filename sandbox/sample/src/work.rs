@@ -14,7 +14,7 @@ pub(crate) enum Work {
     SleepMs(u64),
     /// Keeps the CPU busy and never yields.
     SpinMs(u64),
-    /// Aborts the process.
+    /// Aborts the process, after half a second.
     Abort,
     /// Ends the process with status 1.
     Exit,
@@ -51,7 +51,10 @@ impl Work {
                     std::hint::spin_loop();
                 }
             }
-            Self::Abort => std::process::abort(),
+            Self::Abort => {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                std::process::abort()
+            }
             Self::Exit => std::process::exit(1),
             #[allow(clippy::panic, reason = "this is the sample's way to show a panic")]
             Self::Panic => panic!("the sample was asked to panic"),
