@@ -104,3 +104,9 @@ pub use lease::{Lease, LeaseGuard};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
+
+/// The README's code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+#[derive(Debug)]
+pub struct ReadmeExamples;
