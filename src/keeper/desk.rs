@@ -119,13 +119,15 @@ impl Desk {
     }
 
     /// The task tells how far the lease has come, and `tell`s the session, unless an order was left: who gave the order
-    /// may have been answered already, and a grant told after `released` would confuse it.
-    pub(super) fn advance(&self, stage: Stage, tell: impl FnOnce()) {
+    /// may have been answered already, and a grant told after `released` would confuse it. Returns whether it was told.
+    pub(super) fn advance(&self, stage: Stage, tell: impl FnOnce()) -> bool {
         let mut state = self.state();
-        if state.order.is_none() && state.stage < Stage::Over {
+        let wanted = state.order.is_none() && state.stage < Stage::Over;
+        if wanted {
             state.stage = stage;
             tell();
         }
+        wanted
     }
 
     /// The task is done; `answer`s what waits for that.
@@ -140,5 +142,28 @@ impl Desk {
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keeper::flights::Flights;
+
+    #[test]
+    fn the_first_order_counts_and_nothing_is_told_after_it() {
+        let (desk, flights) = (Desk::default(), Flights::new());
+        assert!(desk.advance(Stage::Granted, || {}));
+        assert!(desk.give_back(GiveBack::Finished, true, || flights.owe()));
+        assert!(desk.give_back(GiveBack::Crash, true, || flights.owe()));
+        assert_eq!(flights.count().owed, 1);
+        assert!(!desk.advance(Stage::Granted, || unreachable!("told after the order")));
+        let mut order = tokio_test::task::spawn(desk.order());
+        tokio_test::assert_ready_eq!(order.poll(), GiveBack::Finished);
+        let answered = std::cell::Cell::new(0);
+        desk.end(|| answered.set(answered.get() + 1));
+        assert_eq!(answered.get(), 2);
+        assert!(!desk.give_back(GiveBack::Crash, true, || flights.owe()));
+        assert_eq!(flights.count().total(), 0);
     }
 }

@@ -65,6 +65,7 @@ struct TakenRow {
     version: u64,
     attempts: u32,
     took_over: bool,
+    /// When the session was told of it.
     granted_at: Option<Mono>,
     lost: bool,
     /// A release changed the row, or its outcome is not known.
@@ -191,8 +192,10 @@ impl LeaseTask {
         self.order = Some(order);
         self.debt = self.to.desk.take_debt();
         let Assignment { shared, terms, .. } = &self.to;
-        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
+        if let Some(row) = &self.row {
             shared.standings.forget(row.owner);
+        }
+        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
             if order.is_crash() && terms.on_crash == OnCrash::Expire {
                 event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
                 shared.counters.abandoned.add_one();
@@ -227,6 +230,9 @@ impl LeaseTask {
     fn end(&mut self) {
         self.ended = true;
         self.debt = None;
+        if let Some(row) = &self.row {
+            self.to.shared.standings.forget(row.owner);
+        }
         for owner in std::mem::take(&mut self.noted) {
             self.to.shared.home.settled(owner);
         }

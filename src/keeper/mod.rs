@@ -1,7 +1,7 @@
 //! The keeper: what runs the protocol for a handler.
 //!
 //! One driver, two homes: the extension, a process of its own, and a thread of the handler's own process. Either way a
-//! [`Keeper`] serves connections that speak the session's lines, and pumps one state machine a lease against the store.
+//! `Keeper` serves connections that speak the session's lines, and pumps one state machine a lease against the store.
 
 #[cfg(feature = "in-process")]
 mod any_store;
@@ -58,5 +58,6 @@ pub use in_process::InProcess;
 #[cfg(feature = "in-process")]
 pub use shared::KeeperOptions;
 
-#[cfg(all(test, feature = "in-process"))]
+#[cfg(test)]
+#[cfg(feature = "in-process")]
 mod tests;

@@ -162,11 +162,9 @@ impl Session {
 
     /// Whoever is at the other end of a connection that is about to be closed must not go on believing.
     fn tell_all_lost(&self) {
-        for (id, lease) in &self.leases {
-            if lease.desk.stage() == Stage::Granted {
-                let reason = "the session broke off at a line that could not be served".to_owned();
-                lease.desk.advance(Stage::Over, || self.outbox.tell(&FromKeeper::Lost { id: *id, reason }));
-            }
+        for (id, lease) in self.leases.iter().filter(|(_, lease)| lease.desk.stage() == Stage::Granted) {
+            let reason = "the session broke off at a line that could not be served".to_owned();
+            let _told = lease.desk.advance(Stage::Over, || self.outbox.tell(&FromKeeper::Lost { id: *id, reason }));
         }
     }
 }

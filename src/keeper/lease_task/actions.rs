@@ -65,16 +65,20 @@ impl LeaseTask {
         let now = self.to.shared.now().mono;
         let waited_ms = millis(now.since(self.asked));
         let Some(row) = &mut self.row else { return };
-        row.granted_at = Some(now);
         row.version = token.get();
         let (owner, attempts, took_over) = (row.owner, row.attempts, row.took_over);
+        let (id, valid_for_ms) = (self.to.id, millis(valid_for));
+        let granted = FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts };
+        if !self.to.desk.advance(Stage::Granted, || self.to.outbox.tell(&granted)) {
+            // The order to give it back is there already: no work was ever begun under it.
+            return;
+        }
+        row.granted_at = Some(now);
         event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
         self.to.shared.counters.granted.add_one();
         if took_over {
             self.to.shared.counters.takeovers.add_one();
         }
-        let (id, valid_for_ms) = (self.to.id, millis(valid_for));
-        self.tell(Stage::Granted, &FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts });
     }
 
     fn tell_verdict(&mut self, verdict: Verdict) {
@@ -125,7 +129,7 @@ impl LeaseTask {
 
     /// Tells the session, unless it has already said that it no longer wants to know.
     pub(super) fn tell(&self, stage: Stage, line: &FromKeeper) {
-        self.to.desk.advance(stage, || self.to.outbox.tell(line));
+        let _told = self.to.desk.advance(stage, || self.to.outbox.tell(line));
     }
 
     /// Notes how long the lease may be believed, for whoever checks.

@@ -107,3 +107,18 @@ async fn a_crash_release_is_tried_again_until_it_is_answered() {
     assert!(world.store.is_free("a"));
     assert_eq!(world.keeper.counts().released, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whenever_the_end_comes_only_a_grant_that_was_told_is_left_to_expire() {
+    for after in 0..8 {
+        let world = World::new();
+        let mut client = world.begin().await;
+        client.acquire(Acquire { on_crash: OnCrash::Expire, ..acquire(1, "a") }).await;
+        sleep(Duration::from_millis(after)).await;
+        client.vanish().await;
+        world.all_ended().await;
+        let granted = world.keeper.counts().granted == 1;
+        assert_eq!(world.store.owner("a").is_some(), granted, "gone after {after} ms");
+        assert_eq!(world.home.unsettled(), []);
+    }
+}

@@ -1,7 +1,8 @@
 //! The log tells a lease's life by one line an event.
 
+use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -10,12 +11,17 @@ use super::support::{SECOND, World, acquire};
 use crate::protocol::Row;
 use crate::session::{Acquire, OnCrash, ReleaseReason};
 
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// What this thread logged, if it cares.
+    static LINES: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
 
-impl io::Write for Lines {
+/// Writes to the lines of the thread that logs.
+struct ThisThread;
+
+impl io::Write for ThisThread {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        LINES.with_borrow_mut(|lines| lines.as_mut().map(|lines| lines.extend_from_slice(bytes)));
         Ok(bytes.len())
     }
 
@@ -24,17 +30,24 @@ impl io::Write for Lines {
     }
 }
 
+/// The lines of this thread's test. There is one subscriber for all threads: those that come and go with a test leave
+/// stale interest behind in the others' callsites.
+struct Lines;
+
 impl Lines {
-    /// Logs of this thread go here for as long as the guard lives.
-    fn collect(&self) -> tracing::subscriber::DefaultGuard {
-        let lines = self.clone();
-        let subscriber = tracing_subscriber::fmt().json().with_writer(move || lines.clone()).finish();
-        tracing::subscriber::set_default(subscriber)
+    fn collect() -> Self {
+        static SUBSCRIBED: Once = Once::new();
+        SUBSCRIBED.call_once(|| {
+            let subscriber = tracing_subscriber::fmt().json().with_writer(|| ThisThread).finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+        LINES.set(Some(Vec::new()));
+        Self
     }
 
     /// The fields of each event about this key.
     fn about(&self, key: &str) -> Vec<Value> {
-        let bytes = self.0.lock().unwrap();
+        let bytes = LINES.with_borrow(Clone::clone).unwrap();
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let events = lines.map(|line| serde_json::from_slice::<Value>(line).unwrap());
         events
@@ -47,8 +60,7 @@ impl Lines {
 
 #[tokio::test(start_paused = true)]
 async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
-    let lines = Lines::default();
-    let _guard = lines.collect();
+    let lines = Lines::collect();
     let world = World::new();
     let (mut one, mut two) = (world.begin().await, world.begin().await);
     let grant = one.take(1, "a").await;
@@ -80,8 +92,7 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
 
 #[tokio::test(start_paused = true)]
 async fn each_way_to_the_end_is_told_by_its_name() {
-    let lines = Lines::default();
-    let _guard = lines.collect();
+    let lines = Lines::collect();
     let world = World::new();
     let mut client = world.begin().await;
     client.take(1, "finished").await;

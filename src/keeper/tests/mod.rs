@@ -10,5 +10,6 @@ mod loss;
 mod memory_store;
 mod quiesce;
 mod release;
+mod stress;
 mod support;
 mod waiting;

@@ -221,6 +221,18 @@ impl Client {
         self.send(&ToKeeper::Release { id, reason, wait }).await;
     }
 
+    /// Takes `id` back, whatever has become of it, and hears so as the last thing about it.
+    pub(super) async fn cancel(&mut self, id: u64) {
+        self.release(id, ReleaseReason::Cancelled, true).await;
+        loop {
+            match self.receive().await {
+                FromKeeper::Released { id: told } if told == id => break,
+                FromKeeper::Granted { id: told, .. } if told == id => {}
+                line => panic!("{line:?}"),
+            }
+        }
+    }
+
     /// Acquires `key` as `id` and is granted it.
     pub(super) async fn take(&mut self, id: u64, key: &str) -> Grant {
         self.acquire(acquire(id, key)).await;
