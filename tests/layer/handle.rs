@@ -1,7 +1,7 @@
 //! What a handler can ask its lease, where it finds it, and what keeps it.
 
 use std::convert::Infallible;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use lambda_runtime::tower::{Layer as _, Service as _, ServiceBuilder, service_fn};
@@ -105,7 +105,7 @@ async fn no_answer_within_fifty_milliseconds_is_unconfirmed_and_not_lost() {
     )
     .await;
     assert_eq!(answer.error_type(), "Unconfirmed");
-    assert!((45..200).contains(&took.as_millis()), "{took:?}");
+    assert!((45..2_000).contains(&took.as_millis()), "{took:?}");
     assert!(again > Duration::from_secs(8), "{again:?}");
     assert!(metrics::counts().unconfirmed > unconfirmed);
 }
@@ -152,19 +152,22 @@ async fn an_answer_that_makes_no_sense_is_unconfirmed() {
 async fn a_keeper_that_is_gone_is_found_out_without_yielding() {
     let keeper = Keeper::bind();
     let layer = keeper.layer::<Value>("orders:{id}").build().unwrap();
+    let (runs, is_running) = mpsc::channel();
     let (gone, is_gone) = mpsc::channel();
     let keeper = std::thread::spawn(move || {
         keeper.accept_hello();
         let mut peer = keeper.accept_session();
         peer.hear_acquire();
         peer.grant();
+        is_running.recv().unwrap();
         drop((peer, keeper));
         gone.send(()).unwrap();
     });
-    let is_gone = std::sync::Arc::new(std::sync::Mutex::new(is_gone));
+    let is_gone = Arc::new(Mutex::new(is_gone));
     let inner = service_fn(move |_: LambdaEvent<Value>| {
-        let is_gone = is_gone.clone();
+        let (runs, is_gone) = (runs.clone(), is_gone.clone());
         async move {
+            runs.send(()).unwrap();
             is_gone.lock().unwrap().recv().unwrap();
             Err::<(), _>(Lease::current().unwrap().ensure_held().unwrap_err())
         }

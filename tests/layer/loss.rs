@@ -62,6 +62,33 @@ async fn a_loss_cancels_the_handler_and_is_answered() {
 }
 
 #[tokio::test]
+async fn a_loss_that_is_read_with_the_grant_lets_no_handler_begin() {
+    for keeper_stays in [true, false] {
+        let keeper = Keeper::bind();
+        let (inner, mut handler) = mock::pair::<LambdaEvent<Value>, Value>();
+        let layer = keeper.layer("orders:{id}").on_loss(OnLoss::Signal).build().unwrap();
+        let mut service = layer.layer(inner);
+        keeper.accept_hello();
+        let mut response = task::spawn(service.call(order()));
+        assert_pending!(response.poll());
+        let mut peer = keeper.accept_session();
+        settle().await;
+        assert_pending!(response.poll());
+        peer.hear_acquire();
+        peer.grant();
+        if keeper_stays {
+            peer.say(lost());
+        } else {
+            drop(peer);
+        }
+        settle().await;
+        let error = error_of(assert_ready_err!(response.poll()));
+        assert_eq!(error.error_type(), if keeper_stays { "LeaseLost" } else { "KeeperGone" });
+        assert!(handler.poll_request().is_pending());
+    }
+}
+
+#[tokio::test]
 async fn a_loss_only_signals_where_it_is_told_to() {
     let (mut response, mut peer, mut handler) = running(|layer| layer.on_loss(OnLoss::Signal)).await;
     let (_, answer) = handler.next_request().await.unwrap();

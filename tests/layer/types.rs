@@ -164,6 +164,7 @@ async fn a_streaming_body_keeps_the_lease_with_a_guard() {
     });
     let mut service = keeper.layer("orders:{id}").build().unwrap().layer(inner);
     let (streaming, is_streaming) = std::sync::mpsc::channel();
+    let (silent, is_silent) = std::sync::mpsc::channel();
     let keeper = std::thread::spawn(move || {
         keeper.accept_hello();
         let mut peer = keeper.accept_session();
@@ -171,13 +172,13 @@ async fn a_streaming_body_keeps_the_lease_with_a_guard() {
         peer.grant();
         is_streaming.recv().unwrap();
         peer.assert_silent();
-        is_streaming.recv().unwrap();
+        silent.send(()).unwrap();
         assert_eq!(peer.free()["reason"], "finished");
         peer.hear_end();
     });
     let response = service.call(order()).await.unwrap();
     streaming.send("first byte").unwrap();
-    streaming.send("last byte").unwrap();
+    is_silent.recv().unwrap();
     drop(response);
     keeper.join().unwrap();
 }
