@@ -1,24 +1,24 @@
 //! What DynamoDB answers, or what answers in its place; and tables that are not as the settings say.
 
 use aws_sdk_dynamodb::types::ScalarAttributeType;
-use leasehold::LeaseLayerBuilder;
-use leasehold::layer::TemplateText;
 use serde_json::Value;
 
 use crate::played::order;
-use crate::stage::Stage;
+use crate::stage::{Builder, Set, Stage};
 use crate::support::embedded_dynamodb::EmbeddedDynamoDb;
 use crate::support::fault_server::{Fault, FaultServer};
 use crate::table::{Case, Kind, Seen, case, check};
-
-type Builder = LeaseLayerBuilder<Value, TemplateText>;
 
 #[derive(Debug)]
 enum Input {
     /// Every request is answered so.
     Answer(Fault),
     /// The tables are there, and a layer is set so.
-    Table(&'static str, fn(Builder) -> Builder),
+    Table(Set),
+}
+
+fn table(name: &'static str, set: fn(Builder) -> Builder) -> Input {
+    Input::Table(Set(name, set))
 }
 
 fn named(status: u16, code: &str, message: &str) -> Input {
@@ -91,35 +91,35 @@ fn cases() -> Vec<Case<Input>> {
         case(Other, named(400, "ExpiredTokenException", "old"), "MissingCredentials", "this host's clock", 1),
         case(
             Other,
-            Input::Table("no such table", |layer| layer.table("lokcs")),
+            table("no such table", |layer| layer.table("lokcs")),
             "TableNotFound",
             "correct `table` (LEASEHOLD_TABLE)",
             1,
         ),
         case(
             WrongType,
-            Input::Table("its key is a number", |layer| layer.table("numbers")),
+            table("its key is a number", |layer| layer.table("numbers")),
             "WrongKeySchema",
             "needs a partition key of type S",
             1,
         ),
         case(
             Other,
-            Input::Table("another key", |layer| layer.key_attribute("id")),
+            table("another key", |layer| layer.key_attribute("id")),
             "WrongKeySchema",
             "set `key_attribute` (and `sort_key`) to the names in the table",
             1,
         ),
         case(
             Other,
-            Input::Table("no such sort key", |layer| layer.sort_key("sk", "lock")),
+            table("no such sort key", |layer| layer.sort_key("sk", "lock")),
             "WrongKeySchema",
             "a sort key of type S exactly where the settings have one",
             1,
         ),
         case(
             Other,
-            Input::Table("a key named like an attribute", |layer| layer.key_attribute("owner")),
+            table("a key named like an attribute", |layer| layer.key_attribute("owner")),
             "WrongKeySchema",
             "can't have the attribute `owner`",
             0,
@@ -137,7 +137,7 @@ async fn run(input: Input) -> Seen {
             assert_eq!(server.seen().len(), seen.requests, "each is sent once: {seen:?}");
             return seen;
         }
-        Input::Table(_, set) => set,
+        Input::Table(Set(_, set)) => set,
     };
     let dynamodb = EmbeddedDynamoDb::with_locks().await;
     dynamodb.create_table_of("numbers", "key", ScalarAttributeType::N, None).await;

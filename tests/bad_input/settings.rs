@@ -6,20 +6,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
-use leasehold::layer::{ByTemplate, TemplateText};
-use leasehold::{LeaseLayer, LeaseLayerBuilder, SettingsError};
+use leasehold::layer::ByTemplate;
+use leasehold::{LeaseLayer, SettingsError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::played::order;
-use crate::stage::{NOWHERE, Stage};
+use crate::stage::{Builder, NOWHERE, Set, Stage};
 use crate::table::{Case, Kind, Seen, case, check};
-
-type Builder = LeaseLayerBuilder<Value, TemplateText>;
 
 #[derive(Debug)]
 enum Input {
-    Code(&'static str, fn(Builder) -> Builder),
+    Code(Set),
     Variable(&'static str, String),
     /// A misspelt name where names are strict.
     Strict(&'static str),
@@ -28,7 +26,7 @@ enum Input {
 }
 
 fn code(name: &'static str, set: fn(Builder) -> Builder) -> Input {
-    Input::Code(name, set)
+    Input::Code(Set(name, set))
 }
 
 fn var(name: &'static str, value: &str) -> Input {
@@ -112,7 +110,7 @@ async fn run(input: Input) -> Seen {
     let stage = Stage::over(NOWHERE);
     let builder = stage.layer::<Value>("orders:{id}");
     let layer = match input {
-        Input::Code(_, set) => set(builder).build(),
+        Input::Code(Set(_, set)) => set(builder).build(),
         Input::Variable(name, value) => builder.environment([(name, value)]).build(),
         Input::Strict(name) => builder.environment([(name, "x"), ("LEASEHOLD_STRICT", "1")]).build(),
         Input::OfProcess(name, value) => return stage.end(Err(of_a_process(name, value))).await,

@@ -1,5 +1,6 @@
 //! A keeper over the SDK's store, served on a socket, and layers that talk to it.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use leasehold::protocol::{Answer, Request};
 use leasehold::store::{DynamoDb, Lock, Store};
 use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
@@ -23,6 +25,18 @@ use crate::table::Seen;
 
 /// Nobody listens there.
 pub const NOWHERE: &str = "http://127.0.0.1:9";
+
+/// A layer's builder before and after something is set.
+pub type Builder = LeaseLayerBuilder<Value, TemplateText>;
+
+/// Something to set, told by its name.
+pub struct Set(pub &'static str, pub fn(Builder) -> Builder);
+
+impl fmt::Debug for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
 
 /// The error's name where there is none.
 const NONE: &str = "none";
