@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use lambda_extension::Extension;
 use lambda_runtime_api_client::body::Body;
 use lambda_runtime_api_client::{BoxError, PooledClient, build_request};
@@ -126,6 +126,9 @@ pub enum NextError {
     /// The answer began and did not end in time.
     #[error("the Extensions API's answer stopped half-way")]
     Stalled,
+    /// The answer does not end where an event's would.
+    #[error("the Extensions API's answer is longer than {MAX_EVENT} bytes")]
+    TooLong,
     /// The answer is no event.
     #[error("the Extensions API's answer is no event: {0}")]
     NoEvent(#[from] serde_json::Error),
@@ -182,12 +185,16 @@ async fn ask(client: &PooledClient, extension_id: &str) -> Result<Event, NextErr
     let status = response.status();
     let body = Limited::new(response.into_body(), MAX_EVENT).collect();
     let body = tokio::time::timeout(BODY_TIMEOUT, body).await.map_err(|_| NextError::Stalled)?;
-    let body = body.map_err(NextError::Transport)?.to_bytes();
+    let body = body.map_err(unread)?.to_bytes();
     if status != StatusCode::OK {
         let body = String::from_utf8_lossy(&body).chars().take(200).collect();
         return Err(NextError::Status { status, body });
     }
     Ok(read_event(&body)?)
+}
+
+fn unread(error: BoxError) -> NextError {
+    if error.is::<LengthLimitError>() { NextError::TooLong } else { NextError::Transport(error) }
 }
 
 fn read_event(body: &[u8]) -> serde_json::Result<Event> {

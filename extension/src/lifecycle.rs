@@ -61,11 +61,13 @@ pub async fn run(settings: Settings, store: impl Store) {
         follow(endpoint, id, home, keeper.clone()).await
     };
     let limit = tokio::select! {
+        // From here on a signal is waited for; before it is, it would end the process and leave what is held.
+        biased;
+        () = told_to_end() => DRAIN,
         shutdown = lambda => {
             tracing::debug!(reason = shutdown.reason, "shutdown");
             drain_limit(clock.now().wall, shutdown.deadline_ms)
         }
-        () = told_to_end() => DRAIN,
     };
     let drained = keeper.drain(limit).await;
     if drained.failed > 0 || drained.left > 0 {

@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let Some(settings) = Settings::read(env::args_os().next(), |name| env::var_os(name)) else {
         return tell_person();
     };
-    let log = logging::start(&LogSettings::read(|name| env::var(name).ok()));
+    let log = logging::start(&LogSettings::read(|name| Some(env::var_os(name)?.to_string_lossy().into_owned())));
     let runtime = runtime();
     runtime.block_on(lifecycle::run(settings, LazyDynamoDb::default()));
     // The process ends now: what a resolver's thread still waits for is of no more use.

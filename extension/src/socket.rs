@@ -16,7 +16,7 @@ use crate::backoff::Backoff;
 #[non_exhaustive]
 pub enum BindError {
     /// Its folder can't be made.
-    #[error("the folder of the socket {path} can't be made: {source}")]
+    #[error("the folder of the socket {path} can't be made: {source}; set LEASEHOLD_SOCKET to another path")]
     Folder {
         /// The socket.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum BindError {
         source: io::Error,
     },
     /// The system refuses.
-    #[error("the socket {path} can't be bound: {source}")]
+    #[error("the socket {path} can't be bound: {source}; set LEASEHOLD_SOCKET to another path")]
     Bind {
         /// The socket.
         path: PathBuf,

@@ -169,7 +169,10 @@ impl<'a> Cursor<'a> {
                 }
             }
         };
-        if self.eat(']') { Ok(step) } else { Err(self.error(self.at, Kind::Bracket)) }
+        if self.eat(']') {
+            return Ok(step);
+        }
+        Err(self.peek().map_or_else(|| self.error(open, Kind::Unclosed), |_| self.error(self.at, Kind::Bracket)))
     }
 
     fn quoted_name(&mut self) -> Result<String, TemplateError> {

@@ -12,7 +12,10 @@ use super::{LeaseLayer, Plan};
 use crate::error::{LeaseBusy, SettingsError};
 use crate::key::Template;
 use crate::session::OnCrash;
-use crate::settings::{Draft, Environment, KeeperChoice, MissingPath, OnLoss, OnUnavailable, ReleaseWhen};
+use crate::settings::{Draft, Environment, KeeperChoice, MissingPath, OnLoss, OnUnavailable, ReleaseWhen, too_long};
+
+/// A layer's name goes to the keeper in one line with the key, and into the row.
+const LONGEST_NAME: usize = 2048;
 
 /// Collects the settings of a [`LeaseLayer`].
 ///
@@ -219,11 +222,15 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
         let keys = keys.map_err(|problem| problems.push(problem));
         let environment = self.environment.unwrap_or_else(Environment::of_process);
         let (settings, warnings) = self.draft.resolve(&environment, &mut problems);
+        let name = self.name.unwrap_or(origin);
+        if keys.is_ok() {
+            problems.extend(too_long("the layer's `name`, which is the key template unless set,", &name, LONGEST_NAME));
+        }
         let (Ok(keys), true) = (keys, problems.is_empty()) else { return Err(SettingsError::new(problems)) };
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let core = Core::new(settings, self.name.unwrap_or(origin));
+        let core = Core::new(settings, name);
         Ok(LeaseLayer::new(Plan { core, keys, on_busy: self.on_busy }))
     }
 }

@@ -18,6 +18,10 @@ const SHORTEST_LEASE: Duration = Duration::from_millis(500);
 const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 /// No function runs longer, so polling any slower would be no polling.
 const LONGEST_POLL: Duration = Duration::from_secs(15 * 60);
+/// What DynamoDB takes at most: for a table's ARN, for a key attribute's name, and for a sort key.
+const LONGEST_TABLE: usize = 1024;
+const LONGEST_ATTRIBUTE: usize = 255;
+const LONGEST_SORT_KEY: usize = 1024;
 /// `sun_path`, less its end, on the system where it is shortest.
 const LONGEST_SOCKET: usize = 103;
 
@@ -162,6 +166,15 @@ impl Reading<'_> {
             table.key_attribute = attribute;
         }
         table.sort_key = self.value("SORT_KEY", sort_key_of).unless_set(sort_key);
+        let sort_key = table.sort_key.as_ref().map_or(("", ""), |(name, value)| (name, value));
+        for (what, text, most) in [
+            ("the table's name", table.name.as_str(), LONGEST_TABLE),
+            ("`key_attribute`", &table.key_attribute, LONGEST_ATTRIBUTE),
+            ("the name in `sort_key`", sort_key.0, LONGEST_ATTRIBUTE),
+            ("the value in `sort_key`", sort_key.1, LONGEST_SORT_KEY),
+        ] {
+            self.problems.extend(too_long(what, text, most));
+        }
         if table.key_attribute.is_empty() {
             self.problems.push("`key_attribute` is empty: name the table's partition key".to_owned());
         }
@@ -230,6 +243,12 @@ impl Reading<'_> {
         }
         unknown
     }
+}
+
+/// The problem with a text that is longer than what comes after takes.
+pub(crate) fn too_long(what: &str, text: &str, most: usize) -> Option<String> {
+    let bytes = text.len();
+    (bytes > most).then(|| format!("{what} has {bytes} bytes: set one of at most {most}"))
 }
 
 fn sort_key_of(text: &str) -> Result<(String, String), String> {

@@ -15,6 +15,6 @@ mod resolved;
 mod tests;
 
 pub use choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, too_long};
 pub(crate) use environment::Environment;
 pub(crate) use resolved::Settings;

@@ -21,15 +21,13 @@ where
     let at = format!("{operation} on table `{}`", printable(table, 256));
     match error {
         _ if !witness.saw_it_sent() => never_sent(error, &at),
+        // The SDK takes a success that it can't read for a service's error without a name.
+        SdkError::ServiceError(answer) if answer.raw().status().is_success() => unreadable(error, answer.raw(), &at),
         SdkError::ServiceError(answer) => {
             let status = answer.raw().status().as_u16();
             answered(status, answer.err().code(), answer.err().message().unwrap_or_default(), &at, table)
         }
-        // An answer that could not be read, of whatever status: the write may have been applied.
-        SdkError::ResponseError(answer) => Failure::new(
-            FailureKind::Server,
-            format!("the answer to {at} (HTTP {}) could not be read: {}", answer.raw().status(), said(error)),
-        ),
+        SdkError::ResponseError(answer) => unreadable(error, answer.raw(), &at),
         SdkError::TimeoutError(_) => Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error))),
         // What went wrong on the way there or back: also what has no name, for the write may have been applied.
         _ => Failure::new(
@@ -41,6 +39,16 @@ where
             ),
         ),
     }
+}
+
+/// An answer that could not be read, of whatever status: the write may have been applied.
+fn unreadable(error: &dyn Error, answer: &HttpResponse, at: &str) -> Failure {
+    let message = format!(
+        "the answer to {at} (HTTP {}) could not be read: {}; if it lasts, check the endpoint and proxies on the way",
+        answer.status(),
+        said(error)
+    );
+    Failure::new(FailureKind::Server, message)
 }
 
 /// DynamoDB's own answer, or one of something that stands between.

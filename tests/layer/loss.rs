@@ -153,7 +153,7 @@ async fn a_line_that_makes_no_sense_is_a_loss() {
         assert_eq!(error_of(assert_ready_err!(response.poll())).error_type(), "KeeperGone", "{line}");
     }
     let (mut response, mut peer, _handler) = running(|layer| layer).await;
-    peer.say_raw(&"x".repeat(70_000));
+    peer.say_raw("x".repeat(70_000));
     settle().await;
     assert_eq!(error_of(assert_ready_err!(response.poll())).error_type(), "KeeperGone");
 }

@@ -1,5 +1,6 @@
 //! A DynamoDB that does what a real one seldom does: a socket that answers given bytes, late, broken or never.
 
+use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +9,12 @@ use std::thread;
 use std::time::Duration;
 
 /// What happens to a request.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Fault {
     /// These bytes come as the answer, after this time.
-    Answer(Duration, String),
+    Answer(Duration, Vec<u8>),
     /// These bytes come, then the connection is closed.
-    AnswerAndClose(String),
+    AnswerAndClose(Vec<u8>),
     /// No answer, ever.
     Hang,
     /// The connection is closed without an answer.
@@ -24,33 +25,43 @@ pub enum Fault {
 
 impl Fault {
     /// An answer of this status with a `Date` of 2023-11-14T22:13:20Z.
-    pub fn answer(status: u16, body: &str) -> Self {
+    pub fn answer(status: u16, body: impl AsRef<[u8]>) -> Self {
         Self::answer_with(status, &[("Date", "Tue, 14 Nov 2023 22:13:20 GMT"), ("x-amzn-RequestId", "REQ1")], body)
     }
 
     /// An answer of this status with these headers and the body's length.
-    pub fn answer_with(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
+    pub fn answer_with(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
         let mut text = format!("HTTP/1.1 {status} X\r\nContent-Type: application/x-amz-json-1.0\r\n");
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
-        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-        Self::Answer(Duration::ZERO, text)
+        text.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
+        Self::Answer(Duration::ZERO, [text.as_bytes(), body].concat())
     }
 
     /// A service's error by its name.
     pub fn error(status: u16, code: &str, message: &str) -> Self {
-        Self::answer(
-            status,
-            &format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"{message}"}}"#),
-        )
+        Self::answer(status, format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}","message":"{message}"}}"#))
     }
 
     /// The same answer, but later.
     pub fn after(self, delay: Duration) -> Self {
         match self {
-            Self::Answer(_, text) => Self::Answer(delay, text),
+            Self::Answer(_, bytes) => Self::Answer(delay, bytes),
             other => other,
+        }
+    }
+}
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Answer(_, bytes) => write!(f, "Answer({})", bytes.escape_ascii()),
+            Self::AnswerAndClose(bytes) => write!(f, "AnswerAndClose({})", bytes.escape_ascii()),
+            Self::Hang => f.write_str("Hang"),
+            Self::Close => f.write_str("Close"),
+            Self::Reset => f.write_str("Reset"),
         }
     }
 }
@@ -151,11 +162,11 @@ fn serve(stream: &TcpStream, fault: &dyn Fn(usize) -> Fault, counts: &Counts) ->
         };
         let mut writer = stream;
         match fault(number) {
-            Fault::Answer(delay, text) => {
+            Fault::Answer(delay, bytes) => {
                 thread::sleep(delay);
-                writer.write_all(text.as_bytes())?;
+                writer.write_all(&bytes)?;
             }
-            Fault::AnswerAndClose(text) => return writer.write_all(text.as_bytes()),
+            Fault::AnswerAndClose(bytes) => return writer.write_all(&bytes),
             Fault::Hang => {
                 // Nothing but the end of the connection can come now.
                 let _ = reader.read(&mut [0])?;

@@ -1,5 +1,6 @@
 //! The real binary as a process of its own, with everything it says.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 
@@ -38,6 +39,12 @@ pub(crate) struct Extension {
 
 impl Extension {
     pub(crate) fn start(place: &Place, runtime_api: &str, variables: &[(&str, &str)]) -> Self {
+        let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, OsStr::new(value))).collect();
+        Self::start_with(place, runtime_api, &variables)
+    }
+
+    /// One whose variables need not be text.
+    pub(crate) fn start_with(place: &Place, runtime_api: &str, variables: &[(&str, &OsStr)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .env_clear()

@@ -3,6 +3,7 @@
 //! Every wait is for an event, with a limit that only a defect reaches.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod bad_input;
 mod extension;
 mod fake_api;
 mod holding;
@@ -10,6 +11,10 @@ mod life;
 mod next;
 mod registration;
 mod session;
+
+#[path = "../../../tests/bad_input/table.rs"]
+#[allow(unreachable_pub, reason = "other packages' tests share it")]
+mod table;
 
 use std::future::Future;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,6 +1,6 @@
 //! What the sample does while it holds the lock: something useful for 100 ms, or one of the ways to go wrong.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,4 +61,10 @@ impl Work {
             Self::Hang => std::future::pending().await,
         }
     }
+}
+
+/// Wall time in microseconds: lines of two processes reach a reader in any order, so each says when it was written.
+pub(crate) fn now_us() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

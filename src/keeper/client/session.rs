@@ -16,7 +16,7 @@ use super::Place;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
 use super::socket::{Reading, Reads, Socket};
 use super::wakers::Wakers;
-use crate::session::{Acquire, FromKeeper, LineReader, ReleaseReason, ToKeeper, encode};
+use crate::session::{Acquire, FrameError, FromKeeper, LineReader, ReleaseReason, ToKeeper, encode};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]
@@ -219,6 +219,10 @@ impl Session {
             Poll::Ready(Ok(Some(line))) => heard.hear(line),
             Poll::Ready(Ok(None)) => heard.break_off(Broken::Gone("it closed the connection".to_owned())),
             Poll::Ready(Err(error)) if is_timeout(&error) => return false,
+            // A keeper that is there and can't be understood is another release's, or none.
+            Poll::Ready(Err(error @ (FrameError::NotAMessage(_) | FrameError::TooLong))) => {
+                heard.break_off(Broken::Version(error.to_string()));
+            }
             Poll::Ready(Err(error)) => heard.break_off(Broken::Gone(error.to_string())),
             Poll::Pending => return false,
         }
@@ -275,7 +279,7 @@ fn released(heard: &Heard) -> Option<Released> {
     }
 }
 
-fn is_timeout(error: &crate::session::FrameError) -> bool {
-    matches!(error, crate::session::FrameError::Io(error)
+fn is_timeout(error: &FrameError) -> bool {
+    matches!(error, FrameError::Io(error)
         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
 }

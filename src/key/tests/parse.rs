@@ -40,6 +40,8 @@ fn errors_point_at_the_byte_and_say_what_to_write() {
         ("ab{a", 2, "add `}`"),
         ("ab{a.", 2, "add `}`"),
         ("ab{a[", 2, "add `}`"),
+        ("ab{a[0", 2, "add `}`"),
+        (r#"ab{a["b""#, 2, "add `}`"),
         ("ab{a[0]", 2, "add `}`"),
         ("ab{@tenant_id", 2, "add `}`"),
         ("a}b", 1, "write `}}`"),

@@ -1,6 +1,6 @@
 //! What a test's event asks a handler to do while it holds the lock.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_runtime::Error;
 use leasehold::{Lease, LeaseLayer};
@@ -42,11 +42,11 @@ impl Job {
         let lease = Lease::current()?;
         let key = lease.key().to_string();
         let token = lease.token().map(leasehold::FencingToken::get);
-        tracing::info!(id, key, token, request, "work began");
+        tracing::info!(id, key, token, request, at_us = now_us(), "work began");
         tokio::time::sleep(Duration::from_millis(self.sleep_ms)).await;
         spin(Duration::from_millis(self.spin_ms));
         lease.ensure_held()?;
-        tracing::info!(id, key, token, request, "work ended");
+        tracing::info!(id, key, token, request, at_us = now_us(), "work ended");
         Ok(Done { key: Some(key), token })
     }
 }
@@ -56,4 +56,10 @@ fn spin(time: Duration) {
     while Instant::now() < end {
         std::hint::spin_loop();
     }
+}
+
+/// Wall time in microseconds: lines of two processes reach a reader in any order, so each says when it was written.
+fn now_us() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

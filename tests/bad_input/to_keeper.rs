@@ -1,0 +1,105 @@
+//! Lines to the keeper: answered with `error` or `failed`, before anything is asked of DynamoDB.
+
+use leasehold::session::MAX_LINE;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+use crate::stage::{NOWHERE, Stage};
+use crate::table::{Bytes, Case, Kind, Seen, case, check};
+
+const BEGIN: &str = r#"{"type":"begin","versions":{"min":1,"max":1},"request_id":"r"}"#;
+
+/// Lines on a connection.
+fn lines(lines: &[&str]) -> Vec<u8> {
+    lines.iter().flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect()
+}
+
+/// A session whose `acquire` has something else in this field; a null takes the field out.
+fn acquire(field: &str, value: Value) -> Vec<u8> {
+    let mut acquire = json!({
+        "type": "acquire", "id": 1, "key": "k", "table": { "name": "locks", "key_attribute": "key" }, "lease_ms": 30000,
+        "wait_ms": 0, "max_hold_ms": 900_000, "holder": {},
+    });
+    acquire[field] = value;
+    acquire.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    lines(&[BEGIN, &acquire.to_string()])
+}
+
+fn cases() -> Vec<Case<Bytes>> {
+    use Kind::*;
+    let error = |kind, bytes, says| case(kind, Bytes(bytes), "error", says, 0);
+    let refused = |kind, field, value, says| case(kind, Bytes(acquire(field, value)), "bad_request", says, 0);
+    let table = |name: &str, attribute: &str| json!({ "name": name, "key_attribute": attribute });
+    let long = "x".repeat(3_000);
+    let in_a_key = [lines(&[BEGIN]), b"{\"type\":\"acquire\",\"id\":1,\"key\":\"\xff\"}\n".to_vec()].concat();
+    let in_an_id = format!(r#"{{"type":"release","id":{},"reason":"finished"}}"#, "9".repeat(30));
+    vec![
+        error(Empty, b"\n".to_vec(), "a line is not a message of this session: EOF while parsing"),
+        error(Empty, lines(&[BEGIN, "{}"]), "missing field `type`"),
+        refused(Empty, "key", json!(""), "`key` must have 1 to 2048 bytes, not 0"),
+        refused(Empty, "table", table("", "key"), "`table.name` must have 1 to 1024 bytes, not 0"),
+        refused(Empty, "max_hold_ms", json!(0), "`max_hold_ms` must be at least 1"),
+        error(Truncated, lines(&[r#"{"type":"begin","versions":{"min":1"#]), "EOF while parsing an object"),
+        error(Truncated, lines(&[r#"{"type":"begin"}"#]), "missing field `versions`"),
+        error(Truncated, acquire("lease_ms", Value::Null), "missing field `lease_ms`"),
+        case(Truncated, Bytes([lines(&[BEGIN]), b"{\"type\":\"acq".to_vec()].concat()), "none", "", 0),
+        error(Oversized, vec![b'x'; MAX_LINE + 1], "a line is longer than 65536 bytes"),
+        error(Oversized, lines(&[BEGIN, &in_an_id]), "a line is not a message of this session: "),
+        refused(Oversized, "key", json!(long), "`key` must have 1 to 2048 bytes, not 3000"),
+        refused(Oversized, "table", table("locks", &long), "`table.key_attribute` must have 1 to 255 bytes, not 3000"),
+        refused(Oversized, "lease_ms", json!(u64::MAX), "`lease_ms` must be 500 to 86400000, not 18446744073709551615"),
+        refused(
+            Oversized,
+            "polling",
+            json!({ "first": 9, "max": u64::MAX }),
+            "`polling` must have 1 <= `first` <= `max`",
+        ),
+        error(WrongType, lines(&["[1,2,3]"]), "a line is not a message of this session: "),
+        error(WrongType, acquire("id", json!("one")), "invalid type: string \"one\", expected u64"),
+        error(WrongType, acquire("table", json!("locks")), "invalid type: string \"locks\", expected struct Table"),
+        error(WrongType, lines(&[r#"{"type":"check","owner":"me"}"#]), "a line is not a message of this session: "),
+        error(
+            WrongVersion,
+            lines(&[r#"{"type":"begin","versions":{"min":2,"max":7},"request_id":"r"}"#]),
+            "the layer offers 2 to 7, this keeper speaks 1 to 1; deploy a release of both",
+        ),
+        error(WrongVersion, lines(&[r#"{"type":"hello","versions":{"min":0,"max":0}}"#]), "deploy a release of both"),
+        error(
+            WrongVersion,
+            lines(&[BEGIN, r#"{"type":"extend","id":1}"#]),
+            "unknown variant `extend`, expected one of",
+        ),
+        error(WrongVersion, acquire("on_crash", json!("ask")), "unknown variant `ask`, expected `release` or `expire`"),
+        error(NotUtf8, b"\xff\xfe\n".to_vec(), "a line is not a message of this session: "),
+        error(NotUtf8, in_a_key, "invalid unicode code point"),
+        error(Other, lines(&[r#"{"type":"end"}"#]), "the first line must be `hello`, `begin` or `check`"),
+        error(Other, lines(&[BEGIN, BEGIN]), "a session takes `acquire`, `release` and `end`"),
+    ]
+}
+
+/// Says it, hangs up, and hears what the keeper has against it.
+async fn run(Bytes(bytes): Bytes) -> Seen {
+    let stage = Stage::over(NOWHERE);
+    let mut stream = UnixStream::connect(stage.socket()).await.unwrap();
+    stream.write_all(&bytes).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    let answers = answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let refusals = answers.filter(|line| line["type"] == "error" || line["type"] == "failed");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let refusals: Vec<_> = refusals
+        .map(|line| {
+            (text(if line["type"] == "failed" { &line["kind"] } else { &line["type"] }), text(&line["message"]))
+        })
+        .collect();
+    assert!(refusals.len() <= 1, "{refusals:?}");
+    let (error, message) = refusals.into_iter().next().unwrap_or_else(|| ("none".to_owned(), String::new()));
+    Seen { error, message, ..stage.end(Ok(())).await }
+}
+
+#[tokio::test]
+async fn lines_that_the_keeper_cannot_serve() {
+    check("line to the keeper", cases(), run).await;
+}
