@@ -23,7 +23,7 @@ use crate::protocol::{HolderInfo, OwnerId, Request, Row};
 /// What `format` says on a row of this format.
 const FORMAT: &str = "leasehold/1";
 
-/// No version is as high as this: what DynamoDB counts exactly is far more, what other languages read exactly is not.
+/// No version is as high as this, so that every one is an exact integer wherever it is read.
 const VERSION_END: u64 = 1 << 63;
 
 /// An `IN` takes at most this many operands.
