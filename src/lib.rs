@@ -1,4 +1,87 @@
 //! A DynamoDB lock per key around AWS Lambda handlers.
+//!
+//! [`LeaseLayer`] is one line around the handler that you have. For each invocation it picks a key out of the event, takes
+//! the key's lock in DynamoDB, runs the handler under it and gives it back. While the handler runs, a Lambda extension (or
+//! a thread, where there is no extension) renews the lock, whatever the handler does; when the handler crashes or is
+//! killed, it frees it.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use lambda_runtime::tower::ServiceBuilder;
+//! use lambda_runtime::{Error, LambdaEvent};
+//! use leasehold::{Lease, LeaseLayer};
+//! use serde_json::{Value, json};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Error> {
+//!     let lease = LeaseLayer::builder("orders:{detail.orderId}")
+//!         .reserve(Duration::from_secs(5)) // the work needs this much; the rest may be waited away
+//!         .build()?; // every wrong setting in one message, here and not at the first event
+//!     lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(handler)).await
+//! }
+//!
+//! async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {
+//!     let lease = Lease::current()?; // only who wants it
+//!     lease.ensure_held()?; // before a step that can't be taken back
+//!     Ok(json!({ "order": event.payload["detail"]["orderId"], "fence": lease.token() }))
+//! }
+//! ```
+//!
+//! A lock is not idempotency: it keeps two invocations from working on one key at the same time. An event that is
+//! delivered again runs again once the lock is free.
+//!
+//! # Settings
+//!
+//! In code on the [builder](LeaseLayerBuilder), or in the function's environment; code wins, but for the mode. All that is
+//! wrong is told at once by `build`. A variable that nothing reads is a warning, an error with `LEASEHOLD_STRICT=1`.
+//!
+//! | setting | variable | unless set |
+//! |---|---|---|
+//! | [`table`](LeaseLayerBuilder::table) | `LEASEHOLD_TABLE` | must be set |
+//! | [`key_attribute`](LeaseLayerBuilder::key_attribute) | `LEASEHOLD_KEY_ATTRIBUTE` | `key` |
+//! | [`sort_key`](LeaseLayerBuilder::sort_key) | `LEASEHOLD_SORT_KEY`, `name=value` | the table has none |
+//! | [`namespace`](LeaseLayerBuilder::namespace) | `LEASEHOLD_NAMESPACE` | none |
+//! | [`lease_duration`](LeaseLayerBuilder::lease_duration) | `LEASEHOLD_LEASE_DURATION` | `30s` |
+//! | [`reserve`](LeaseLayerBuilder::reserve) | `LEASEHOLD_RESERVE` | 80 % of what is left, with a warning |
+//! | [`max_wait`](LeaseLayerBuilder::max_wait) | `LEASEHOLD_MAX_WAIT` | `2s` |
+//! | [`polling`](LeaseLayerBuilder::polling) | `LEASEHOLD_POLL_FIRST`, `LEASEHOLD_POLL_MAX` | `50ms`, `500ms` |
+//! | [`release`](LeaseLayerBuilder::release) | `LEASEHOLD_RELEASE`, `after` or `before` | `after` the response |
+//! | [`on_crash`](LeaseLayerBuilder::on_crash) | `LEASEHOLD_ON_CRASH`, `release` or `expire` | `release` |
+//! | [`missing_path`](LeaseLayerBuilder::missing_path) | `LEASEHOLD_MISSING_PATH`, `error` or `unlocked` | `error` |
+//! | [`on_loss`](LeaseLayerBuilder::on_loss) | `LEASEHOLD_ON_LOSS`, `cancel` or `signal` | `cancel` |
+//! | [`keep_finished_response`](LeaseLayerBuilder::keep_finished_response) | `LEASEHOLD_KEEP_FINISHED_RESPONSE` | `false` |
+//! | [`on_busy`](LeaseLayerBuilder::on_busy) | | the error `LeaseBusy` |
+//! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
+//! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
+//! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
+//! | [`end_before_deadline`](LeaseLayerBuilder::end_before_deadline) | `LEASEHOLD_END_BEFORE_DEADLINE` | the handler is not ended |
+//! | [`keeper`](LeaseLayerBuilder::keeper) | `LEASEHOLD_KEEPER`, `extension`, `in-process` or `auto` | `extension` on Lambda, `auto` elsewhere |
+//! | [`socket`](LeaseLayerBuilder::socket) | `LEASEHOLD_SOCKET` | `/tmp/leasehold/keeper.sock` |
+//! | [`name`](LeaseLayerBuilder::name) | | the key template |
+//! | [`Mode`] | `LEASEHOLD_MODE`, `enforce`, `observe` or `off` | `enforce` |
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none | the layer and the socket's client; no AWS SDK |
+//! | `dynamodb` | `Lease::condition_check`, for `TransactWriteItems` |
+//! | `in-process` | the keeper on a thread of the handler's process, where there is no extension |
+//!
+//! # The map of the rest
+//!
+//! | module | what it is for |
+//! |---|---|
+//! | [`layer`] | around the handler: the layer, its builder, service and response future |
+//! | [`key`] | key templates: from an event to a key |
+//! | [`budget`] | from the deadline to how long may be waited |
+//! | [`error`] | one type a failure, and how each looks to Lambda |
+//! | [`metrics`] | what layers count |
+//! | [`session`] | the lines between layer and keeper |
+//! | [`keeper`] | what runs the protocol for a handler |
+//! | [`protocol`] | the lease protocol, as pure state machines |
+//! | [`clock`] | monotonic and wall time as one seam |
 #![forbid(unsafe_code)]
 
 pub mod budget;
@@ -21,3 +104,9 @@ pub use lease::{Lease, LeaseGuard};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
+
+/// The README's code compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+#[derive(Debug)]
+pub struct ReadmeExamples;

@@ -262,3 +262,25 @@ async fn of_many_acquires_at_once_exactly_one_is_written() {
     }
     assert_eq!(written, 1);
 }
+
+/// DynamoDB limits a list's operands and an expression's length.
+#[tokio::test]
+async fn an_acquisition_may_have_any_number_of_unknown_attempts() {
+    let dynamodb = EmbeddedDynamoDb::with_locks().await;
+    let store = DynamoDb::with_config(sdk_config(dynamodb.url()));
+    for count in [99, 100, 101, 350, 1_000] {
+        let unknown: Vec<_> = (0..count).map(|number| owner(1_000 + number)).collect();
+        for mine in [*unknown.last().unwrap(), unknown[unknown.len() - 90]] {
+            dynamodb.put("locks", with(held_by(ME), &[("owner", s(mine.to_string()))])).await;
+            let (at, lease, unknown) = (Wall::from_millis(AT), LEASE, unknown.clone());
+            let request = Request::Acquire { owner: owner(NEW), at, lease, expires_at: None, unknown };
+            let answer = store.send(&lock(KEY), request, TIMEOUT).await;
+            assert_eq!(answer.outcome, Outcome::Written { version: 8 }, "{count}");
+
+            dynamodb.put("locks", with(held_by(ME), &[("owner", s(mine.to_string()))])).await;
+            let owners = (0..count).map(|number| owner(1_000 + number)).collect();
+            let answer = store.send(&lock(KEY), Request::Release { owners, ttl: Some(TTL) }, TIMEOUT).await;
+            assert_eq!(answer.outcome, Outcome::Written { version: 0 }, "{count}");
+        }
+    }
+}

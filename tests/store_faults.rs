@@ -198,7 +198,8 @@ async fn a_date_that_is_not_one_or_comes_from_a_cache_does_not_serve() {
     let good = ("Date", "Tue, 14 Nov 2023 22:13:20 GMT");
     let id = ("x-amzn-RequestId", "REQ1");
     let body = r#"{"Attributes":{"version":{"N":"8"}}}"#;
-    let cases: [(&[(&str, &str)], Option<u64>); 6] = [
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(Headers<'_>, Option<u64>); 6] = [
         (&[id, good], Some(DATE)),
         (&[id], None),
         (&[id, ("Date", "yesterday")], None),

@@ -1,6 +1,7 @@
 //! The extension as the keeper's home: the hold on Next and the journal, behind one lock each.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use leasehold::clock::{Clock, Mono};
 use leasehold::keeper::{Home, Peer, SessionId};
@@ -11,6 +12,9 @@ use tokio::sync::watch;
 use crate::hold::{Hold, Step};
 use crate::journal::Journal;
 
+/// How many lost leases are kept at most until somebody asks: a layer tells fewer.
+const MOST_DISBELIEVED: usize = 1024;
+
 /// Where the keeper lives.
 #[derive(Debug)]
 pub struct ExtensionHome {
@@ -20,13 +24,22 @@ pub struct ExtensionHome {
     journal: Arc<Journal>,
     clock: Arc<dyn Clock>,
     freezes: bool,
+    /// What the handler's process lost with an earlier extension, until the recovery has heard of it.
+    disbelieved: Mutex<Vec<OwnerId>>,
 }
 
 impl ExtensionHome {
     /// A home with this journal; `freezes` where the environment freezes once everybody has called Next.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, journal: Arc<Journal>, freezes: bool) -> Self {
-        Self { hold: Mutex::default(), changed: watch::Sender::new(()), journal, clock, freezes }
+        Self {
+            hold: Mutex::default(),
+            changed: watch::Sender::new(()),
+            journal,
+            clock,
+            freezes,
+            disbelieved: Mutex::default(),
+        }
     }
 
     /// Whether the environment freezes once everybody has called Next.
@@ -69,6 +82,15 @@ impl ExtensionHome {
         self.changed.send_replace(());
     }
 
+    /// The leases that the handler's process said it lost with an earlier extension, each told once.
+    pub fn take_disbelieved(&self) -> Vec<OwnerId> {
+        std::mem::take(&mut *self.disbelieved())
+    }
+
+    fn disbelieved(&self) -> MutexGuard<'_, Vec<OwnerId>> {
+        self.disbelieved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn hold(&self) -> MutexGuard<'_, Hold> {
         self.hold.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,6 +117,18 @@ impl Home for ExtensionHome {
         if !keep_on_crash {
             self.journal.note(peer.pid, lock, owner);
         }
+    }
+
+    fn lease_asked(&self, session: SessionId, lease: Duration) {
+        self.change(|hold| hold.handle_lease(session, lease));
+    }
+
+    fn no_longer_believed(&self, owners: &[OwnerId]) {
+        let mut disbelieved = self.disbelieved();
+        let room = MOST_DISBELIEVED.saturating_sub(disbelieved.len());
+        disbelieved.extend(owners.iter().copied().take(room));
+        drop(disbelieved);
+        self.changed.send_replace(());
     }
 
     fn settled(&self, owner: OwnerId) {

@@ -55,7 +55,7 @@ pub async fn run(settings: Settings, store: impl Store) {
         let (endpoint, id) = register(&settings).await;
         if recovers {
             let left = journal.left_behind();
-            background.spawn(recovery::run(journal, keeper.clone(), left, home.events()));
+            background.spawn(recovery::run(journal, keeper.clone(), left, home.clone()));
         }
         warm_up(&mut background, &keeper).await;
         follow(endpoint, id, home, keeper.clone()).await

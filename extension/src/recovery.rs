@@ -1,15 +1,16 @@
 //! What to do about the notes of an earlier extension: each lease goes back once nobody can believe in it any more.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::keeper::Keeper;
 use leasehold::protocol::Outcome;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
+use crate::home::ExtensionHome;
 use crate::journal::{Journal, Note};
 
 /// How many releases are under way at once.
@@ -22,13 +23,18 @@ const TRIES: u32 = 5;
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Releases what was left behind, as soon as its handler is gone: one that lives on without yielding may still believe.
-/// Looks again with each of `events`, and now and then. Returns when nothing is left.
-pub async fn run(journal: Arc<Journal>, keeper: Keeper, mut left: Vec<Note>, mut events: watch::Receiver<()>) {
+/// That is over as well once a `begin` says that its lease was lost. Looks again with each of the home's events, and now
+/// and then. Returns when nothing is left.
+pub async fn run(journal: Arc<Journal>, keeper: Keeper, mut left: Vec<Note>, home: Arc<ExtensionHome>) {
+    let mut events = home.events();
+    let mut disbelieved = HashSet::new();
     if !left.is_empty() {
         tracing::info!(notes = left.len(), "an earlier extension was killed and left leases behind");
     }
     while !left.is_empty() {
-        let gone: Vec<_> = left.extract_if(.., |note| note.handler.is_gone()).collect();
+        disbelieved.extend(home.take_disbelieved());
+        let over = |note: &mut Note| disbelieved.contains(&note.owner) || note.handler.is_gone();
+        let gone: Vec<_> = left.extract_if(.., over).collect();
         release_all(&journal, &keeper, gone).await;
         if !left.is_empty() {
             tokio::select! {

@@ -29,8 +29,8 @@ impl KeeperMissing {
 /// The keeper vanished, or stopped answering. A lease that it held for the handler counts as lost.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "the keeper is gone ({reason}), and with it the lease: look for its last words in the function's log; where it was \
-     killed for memory, raise the function's"
+    "the keeper is gone ({reason}), and a lease that it held counts as lost: look for its last words in the function's \
+     log; where it was killed for memory, raise the function's"
 )]
 #[non_exhaustive]
 pub struct KeeperGone {

@@ -2,6 +2,7 @@
 
 mod check;
 mod heard;
+mod lost;
 mod session;
 mod socket;
 mod wakers;
@@ -77,7 +78,8 @@ impl KeeperClient {
     pub(crate) fn begin(&self, request_id: &str, deadline_ms: Option<u64>) -> Result<Session, KeeperMissing> {
         let (stream, place) = self.connect()?;
         let versions = VersionRange::SPOKEN;
-        let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms };
+        let lost = lost::take();
+        let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost };
         Session::begin(stream, place, &begin).map_err(|source| self.missing(source))
     }
 

@@ -129,8 +129,11 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
                 only(connection, "`hello` comes alone on its connection", |_| None).await;
             }
         }
-        Received::Line(ToKeeper::Begin { versions, request_id, deadline_ms }) => {
+        Received::Line(ToKeeper::Begin { versions, request_id, deadline_ms, lost }) => {
             if let Some(began) = began(&mut connection, versions).await {
+                if !lost.is_empty() {
+                    shared.home.no_longer_believed(&lost);
+                }
                 Session::begin(keeper.clone(), peer, request_id, deadline_ms, connection.outbox.clone(), began)
                     .run(&mut connection)
                     .await;

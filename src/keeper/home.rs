@@ -1,6 +1,7 @@
 //! Where a keeper lives, and what that place must know of it.
 
 use std::fmt;
+use std::time::Duration;
 
 use crate::protocol::OwnerId;
 use crate::store::Lock;
@@ -42,6 +43,16 @@ pub trait Home: fmt::Debug + Send + Sync + 'static {
     /// not free it.
     fn attempt(&self, peer: Peer, lock: &Lock, owner: OwnerId, keep_on_crash: bool) {
         let _ = (peer, lock, owner, keep_on_crash);
+    }
+
+    /// A lease of this length was asked for in a session.
+    fn lease_asked(&self, session: SessionId, lease: Duration) {
+        let _ = (session, lease);
+    }
+
+    /// The layer's process lost these leases with an earlier keeper and believes in them no longer.
+    fn no_longer_believed(&self, owners: &[OwnerId]) {
+        let _ = owners;
     }
 
     /// The attempt was refused, released or lost: it needs no note any more.

@@ -128,6 +128,7 @@ impl Session {
         let desk = Arc::new(Desk::default());
         self.leases.insert(id, Lease { subject: terms.subject.clone(), desk: desk.clone() });
         let shared = self.keeper.inner.shared.clone();
+        shared.home.lease_asked(self.id, terms.settings.lease);
         let task = LeaseTask::new(Assignment { shared, desk, outbox: self.outbox.clone(), id, peer: self.peer, terms });
         self.keeper.inner.tasks.spawn(task.run());
     }

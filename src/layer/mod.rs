@@ -45,10 +45,12 @@ pub use self::future::ResponseFuture;
 pub use self::key_source::{ByClosure, ByTemplate, KeySource, TemplateText};
 pub use self::on_busy::{Answer, OnBusy, Refuse};
 pub use self::service::LeaseService;
+use crate::settings::Mode;
 
 /// Takes a lease for each invocation of the handler that it is put around.
 ///
-/// `T` is the handler's payload and is inferred; `K` says where the key comes from, `B` what is answered when the key is
+/// The handler must be `Clone` (each invocation has a clone of its own) and its payload `DeserializeOwned`; neither needs
+/// to be `Send` or `'static`, unless `run_concurrent` asks for it. `T` is the handler's payload and is inferred; `K` says where the key comes from, `B` what is answered when the key is
 /// busy: both follow from how the layer was built.
 ///
 /// ```no_run
@@ -146,6 +148,12 @@ impl<T, K, B> LeaseLayer<T, K, B> {
     #[must_use]
     pub fn name(&self) -> &str {
         self.plan.core.name()
+    }
+
+    /// What the environment told the layer to do with what it finds out.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.plan.core.mode()
     }
 }
 

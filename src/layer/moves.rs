@@ -105,9 +105,14 @@ where
 {
     let core = &plan.core;
     let error = match answer {
-        Ok(_) => {
-            COUNTERS.granted.add_one();
+        Ok(grant) => {
             let lease = core.lease(acquisition.key().clone(), &hold);
+            // Read together with the grant: the handler must not even begin.
+            if let Some(loss) = hold.session().loss() {
+                return refuse(lease.error(loss));
+            }
+            COUNTERS.granted.add_one();
+            tracing::debug!(key = %lease.key(), token = %grant.token, waited = ?grant.waited, "the lease is held");
             let on_loss = core.settings.on_loss;
             let watch = Watch::Lease { hold, lease: lease.clone(), on_loss, is_lost: false };
             return Move::Run { call, watch, lease: Ok(lease) };
@@ -122,6 +127,7 @@ where
     Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Cancelled));
     let Error::LeaseBusy(busy) = &error else { return refuse(error) };
     COUNTERS.busy.add_one();
+    tracing::info!(%error, "the key is busy");
     Move::Answer(plan.on_busy.answer(busy).map_or_else(|| Err(error.into()), Ok))
 }
 

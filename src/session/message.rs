@@ -50,6 +50,9 @@ pub enum ToKeeper {
         /// The invocation's deadline in milliseconds since the Unix epoch; `None` where it is unknown.
         #[serde(default)]
         deadline_ms: Option<u64>,
+        /// Leases that this process lost with an earlier keeper and no longer believes in: their rows may be freed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<OwnerId>,
     },
     /// Is this owner's lease still held? May be asked again on the same connection.
     Check {

@@ -11,8 +11,8 @@ mod environment;
 mod known;
 mod resolved;
 
-//#[cfg(test)]
-//mod tests;
+#[cfg(test)]
+mod tests;
 
 pub use choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 pub(crate) use draft::{Draft, too_long};

@@ -35,7 +35,23 @@ const NOBODYS: &str = "leasehold-warm-up";
 
 /// Keeps the rows in DynamoDB tables, in the format `leasehold/1`.
 ///
-/// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else.
+/// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else. One serves any number of tables and
+/// of requests at a time.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use leasehold::protocol::{HolderInfo, Request};
+/// use leasehold::session::Table;
+/// use leasehold::store::{DynamoDb, Lock, Store};
+///
+/// # async fn look() {
+/// let store = DynamoDb::from_env().await;
+/// let lock = Lock { table: Table::new("locks"), key: "orders:17".into(), holder: HolderInfo::default() };
+/// let answer = store.send(&lock, Request::Read, Duration::from_secs(5)).await;
+/// println!("{:?}", answer.outcome);
+/// # }
+/// ```
 pub struct DynamoDb {
     connections: Connections,
     format: Box<dyn RowFormat>,

@@ -1,4 +1,8 @@
 //! The store's contract: who keeps the rows.
+//!
+//! [`DynamoDb`] keeps them in DynamoDB tables. What a row looks like and by which condition it is written is a format's
+//! business (`row_format`, `leasehold_v1`); what an error means is sorted in one place (`errors`); a set of connections is
+//! given up as a whole (`connection`).
 
 mod connection;
 mod dynamodb;

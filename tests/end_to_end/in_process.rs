@@ -18,10 +18,10 @@ async fn a_blocked_handler_keeps_its_lock_there_too() {
     let second_id = second.request_id().to_owned();
     let (first, second) = tokio::join!(first.outcome(), second.outcome());
     assert!(first.is_success() && second.is_success(), "{first:?} {second:?}\n{}", sandbox.log().timeline());
-    let (ended, _) = said(&sandbox, "work ended", &first_id).await;
-    let (began, _) = said(&sandbox, "work began", &second_id).await;
+    let (_, ended) = said(&sandbox, "work ended", &first_id).await;
+    let (_, began) = said(&sandbox, "work began", &second_id).await;
     let (_, taken) = said(&sandbox, "acquired", &second_id).await;
-    assert!(ended.index < began.index, "both worked at once");
+    assert!(ended.at_us().unwrap() < began.at_us().unwrap(), "both worked at once");
     assert!(!taken.took_over(), "the lock was taken from a working holder");
     assert!(!is_held(&sandbox, "jobs:a").await);
 }

@@ -1,5 +1,7 @@
 //! The layer around a handler, against a keeper that a test plays by hand over a real socket.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
 mod answers;
 mod handle;
 mod keeper;

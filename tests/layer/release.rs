@@ -48,7 +48,7 @@ async fn a_late_confirmation_is_not_waited_for_and_changes_no_answer() {
     });
     let (began, late) = (Instant::now(), metrics::counts().late_releases);
     assert_eq!(service.call(order()).await.unwrap(), "done");
-    assert!((900..2_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert!((900..5_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     assert!(metrics::counts().late_releases > late);
     keeper.join().unwrap();
 }
@@ -173,7 +173,7 @@ async fn a_drop_waits_for_a_silent_keeper_but_not_for_long() {
     let (response, mut peer) = run_to_the_handler(&keeper, service.call(order())).await;
     let began = Instant::now();
     drop(response);
-    assert!((240..1_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert!((240..4_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     assert_eq!(peer.hear("release")["reason"], "dropped");
     peer.hear_end();
 }
@@ -217,8 +217,8 @@ async fn a_panic_before_the_handlers_future_is_there_releases() {
 async fn a_slow_handler_is_ended_before_the_deadline() {
     let keeper = Keeper::bind();
     let inner = service_fn(|_: LambdaEvent<Value>| std::future::pending::<Result<(), Diagnostic>>());
-    let layer = keeper.layer::<Value>("orders:{id}").reserve(Duration::from_millis(900));
-    let layer = layer.end_before_deadline(Duration::from_millis(800)).build().unwrap();
+    let layer = keeper.layer::<Value>("orders:{id}").reserve(Duration::from_millis(2_500));
+    let layer = layer.end_before_deadline(Duration::from_millis(2_400)).build().unwrap();
     let mut service = layer.layer(inner);
     keeper.accept_hello();
     let keeper = granting(keeper, |peer| {
@@ -226,10 +226,10 @@ async fn a_slow_handler_is_ended_before_the_deadline() {
         peer.hear_end();
     });
     let began = Instant::now();
-    let within = Some(Duration::from_secs(1));
+    let within = Some(Duration::from_secs(3));
     let error = service.call(crate::support::event_within(json!({ "id": 1 }), within)).await.unwrap_err();
     assert_eq!(Diagnostic::from(error).error_type, "OutOfTime");
-    assert!((150..600).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert!((500..3_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     keeper.join().unwrap();
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use leasehold::protocol::HolderInfo;
+use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
     Acquire, FailKind, FromKeeper, LineReader, LineWriter, OnCrash, PollingMs, ReleaseReason, Table, ToKeeper,
     VersionRange,
@@ -71,10 +71,14 @@ impl Client {
     }
 
     async fn begin(socket: &Path, request_id: &str) -> Self {
+        Self::begin_after_losing(socket, request_id, vec![]).await
+    }
+
+    async fn begin_after_losing(socket: &Path, request_id: &str, lost: Vec<OwnerId>) -> Self {
         let mut client = Self::connect(socket).await;
         let deadline_ms = Some(now_ms() + 600_000);
         let request_id = request_id.to_owned();
-        client.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms }).await;
+        client.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost }).await;
         assert!(matches!(client.hear().await, FromKeeper::Began { .. }));
         client
     }
@@ -276,6 +280,22 @@ async fn a_handler_that_outlives_its_extension_is_freed_when_it_dies() {
     handler.kill().await.unwrap();
     // The next invocation's session is the occasion to look.
     drop(Client::begin(&place.socket(), "r1").await);
+    rows.freed("k").await;
+}
+
+#[tokio::test]
+async fn a_handler_that_says_what_it_lost_has_it_freed_while_it_lives() {
+    let (mut api, place, rows) = (FakeApi::start().await, Place::new(), Rows::new().await);
+    let (extension, _next) = started(&rows, &place, &mut api).await;
+    let _handler = handler_process(&place).await;
+    extension.kill().await;
+    // A note bears its owner's name.
+    let note = std::fs::read_dir(place.journal()).unwrap().next().unwrap().unwrap().file_name();
+    let owner = OwnerId::parse(note.to_str().unwrap()).unwrap();
+    let (_extension, _next) = started(&rows, &place, &mut api).await;
+    drop(Client::begin_after_losing(&place.socket(), "r1", vec![OwnerId::from_u128(1)]).await);
+    assert!(rows.is_held("k").await, "another owner was lost, not this one");
+    drop(Client::begin_after_losing(&place.socket(), "r2", vec![owner]).await);
     rows.freed("k").await;
 }
 

@@ -1,6 +1,6 @@
 //! What the sample does while it holds the lock: something useful for 100 ms, or one of the ways to go wrong.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) enum Work {
     SleepMs(u64),
     /// Keeps the CPU busy and never yields.
     SpinMs(u64),
-    /// Aborts the process.
+    /// Aborts the process, after half a second.
     Abort,
     /// Ends the process with status 1.
     Exit,
@@ -51,11 +51,20 @@ impl Work {
                     std::hint::spin_loop();
                 }
             }
-            Self::Abort => std::process::abort(),
+            Self::Abort => {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                std::process::abort()
+            }
             Self::Exit => std::process::exit(1),
             #[allow(clippy::panic, reason = "this is the sample's way to show a panic")]
             Self::Panic => panic!("the sample was asked to panic"),
             Self::Hang => std::future::pending().await,
         }
     }
+}
+
+/// Wall time in microseconds: lines of two processes reach a reader in any order, so each says when it was written.
+pub(crate) fn now_us() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

@@ -38,9 +38,8 @@ fn source_tree() -> PathBuf {
 /// Dropping the future ends Cargo.
 pub async fn build() -> Result<Programs, Failed> {
     let mut built = cargo_build(&["leasehold-extension", "leasehold-sample"]).await?;
-    let mut program = |name: &str| {
-        built.remove(name).ok_or_else(|| Failed::because(format!("Cargo built no program `{name}`")))
-    };
+    let mut program =
+        |name: &str| built.remove(name).ok_or_else(|| Failed::because(format!("Cargo built no program `{name}`")));
     Ok(Programs {
         extension: program("leasehold")?,
         sample: program("leasehold-sample")?,

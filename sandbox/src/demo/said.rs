@@ -32,6 +32,12 @@ impl Said {
         }
     }
 
+    /// When it was written, in microseconds of wall time, where it says so: lines of two processes may be read in another
+    /// order than they were written in.
+    pub fn at_us(&self) -> Option<u64> {
+        self.fields["at_us"].as_u64()
+    }
+
     /// Whether it names this invocation.
     pub fn is_about(&self, request_id: &str) -> bool {
         ["request_id", "request"].iter().any(|name| self.fields[*name] == request_id)

@@ -106,21 +106,21 @@ impl Stage {
         Ok(self.sandbox.log().wait_for(wanted, limit).await?)
     }
 
-    /// Whether a keeper freed the lease of this invocation, and where in the log.
-    pub(super) fn released(&self, request_id: &str) -> Option<Event> {
-        self.sandbox.log().find(|event| {
-            Said::in_event(event).is_some_and(|said| said.message == "released" && said.is_about(request_id))
-        })
+    /// Waits until a keeper has said that it freed the lease of this invocation.
+    pub(super) async fn released(&self, request_id: &str) -> Result<Event, Failed> {
+        self.said("released", request_id, SOON).await
     }
 
-    /// Where this invocation's work under the lock began and ended.
-    pub(super) fn work(&self, request_id: &str) -> Result<(Event, Event), Failed> {
-        let find = |message: &str| {
-            let found = self.sandbox.log().find(|event| {
-                Said::in_event(event).is_some_and(|said| said.message == message && said.is_about(request_id))
-            });
-            found.ok_or_else(|| Failed::because(format!("no line `{message}` of {request_id} is in the log")))
-        };
-        Ok((find("work began")?, find("work ended")?))
+    /// When this invocation's work under the lock began and ended, in microseconds of wall time.
+    pub(super) async fn work(&self, request_id: &str) -> Result<(u64, u64), Failed> {
+        Ok((self.time_of("work began", request_id).await?, self.time_of("work ended", request_id).await?))
+    }
+
+    async fn time_of(&self, message: &str, request_id: &str) -> Result<u64, Failed> {
+        let event = self.said(message, request_id, SOON).await?;
+        let at = Said::in_event(&event).and_then(|said| said.at_us());
+        at.ok_or_else(|| {
+            Failed::because(format!("the line `{message}` of {request_id} does not say when it was written"))
+        })
     }
 }

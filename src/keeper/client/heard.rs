@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::lost;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 use crate::session::{AnswerTo as _, FailKind, FromKeeper, VersionRange};
 
@@ -108,6 +109,13 @@ impl Heard {
     }
 
     pub(super) fn break_off(&mut self, broken: Broken) {
+        if self.broken.is_none()
+            && self.released.is_none()
+            && matches!(broken, Broken::Gone(_))
+            && let Some(grant) = self.grant()
+        {
+            lost::note(grant.owner);
+        }
         self.broken.get_or_insert(broken);
     }
 

@@ -154,6 +154,8 @@ impl Session {
         let mut state = self.state();
         state.heard.releasing = true;
         self.send(&mut state, &ToKeeper::Release { id: ID, reason, wait });
+        drop(state);
+        self.wakers.wake_all();
     }
 
     /// Waits for the end of a release by blocking; `None` if it does not come in time.
@@ -186,12 +188,15 @@ impl Session {
     fn poll_for<T>(&self, cx: &mut Context<'_>, answer: impl Fn(&Heard) -> Option<T>) -> Poll<T> {
         self.wakers.add(cx.waker());
         let mut state = self.state();
-        if self.read(&mut state, &mut Context::from_waker(&self.waker)) {
+        let any = self.read(&mut state, &mut Context::from_waker(&self.waker));
+        let answer = answer(&state.heard);
+        drop(state);
+        if any {
             // What was read may be what others wait for. This task is woken as well, which does no harm.
             self.wakers.wake_all();
             self.wakers.add(cx.waker());
         }
-        answer(&state.heard).map_or(Poll::Pending, Poll::Ready)
+        answer.map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Reads all that is there; whether that was anything.

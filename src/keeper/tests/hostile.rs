@@ -74,7 +74,7 @@ async fn no_version_in_common_is_an_error_that_names_both() {
     let world = World::new();
     for (min, max) in [(2, 7), (0, 0), (7, 2)] {
         let versions = VersionRange { min, max };
-        let begin = ToKeeper::Begin { versions, request_id: "r".to_owned(), deadline_ms: None };
+        let begin = ToKeeper::Begin { versions, request_id: "r".to_owned(), deadline_ms: None, lost: vec![] };
         for line in [begin, ToKeeper::Hello { versions }] {
             let mut client = world.connect();
             client.send(&line).await;

@@ -16,7 +16,12 @@ struct Blocking(BufReader<UnixStream>);
 impl Blocking {
     fn begin(keeper: &InProcess) -> Self {
         let mut client = Self(BufReader::new(keeper.connect().unwrap()));
-        client.send(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id: "r".to_owned(), deadline_ms: None });
+        client.send(&ToKeeper::Begin {
+            versions: VersionRange::SPOKEN,
+            request_id: "r".to_owned(),
+            deadline_ms: None,
+            lost: vec![],
+        });
         assert_eq!(client.receive(), FromKeeper::Began { version: 1 });
         client
     }

@@ -158,7 +158,8 @@ impl World {
     pub(super) async fn begin_until(&self, deadline: Option<Duration>) -> Client {
         let mut client = self.connect();
         let deadline_ms = deadline.map(|left| self.clock.now().wall.as_millis() + left.as_millis() as u64);
-        let begin = ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id: "r-1".to_owned(), deadline_ms };
+        let begin =
+            ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id: "r-1".to_owned(), deadline_ms, lost: vec![] };
         client.send(&begin).await;
         assert_eq!(client.receive().await, FromKeeper::Began { version: 1 });
         client

@@ -13,5 +13,5 @@ pub(crate) async fn run() -> Result<(), Error> {
         let done = event.payload.run(&event.context.request_id).await?;
         Ok(json!({ "greeting": borrowed, "key": done.key, "held": Lease::current()?.ensure_held().is_ok() }))
     };
-    lambda_runtime::run(ServiceBuilder::new().layer(layer()?).service_fn(|event| handler(event))).await
+    lambda_runtime::run(ServiceBuilder::new().layer(layer()?).service_fn(handler)).await
 }

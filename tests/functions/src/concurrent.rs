@@ -8,6 +8,6 @@ pub(crate) async fn run() -> Result<(), Error> {
     lambda_runtime::run_concurrent(ServiceBuilder::new().layer(layer()?).service_fn(work)).await
 }
 
-async fn work(event: LambdaEvent<Job>) -> Result<Done, Error> {
+async fn work(event: LambdaEvent<Job>) -> Result<Done, leasehold::Error> {
     event.payload.run(&event.context.request_id).await
 }

@@ -10,7 +10,7 @@ pub(crate) async fn locked() -> Result<(), Error> {
     lambda_runtime::run(ServiceBuilder::new().layer(layer()?).service_fn(work)).await
 }
 
-async fn work(event: LambdaEvent<Job>) -> Result<Done, Error> {
+async fn work(event: LambdaEvent<Job>) -> Result<Done, leasehold::Error> {
     event.payload.run(&event.context.request_id).await
 }
 

@@ -1,6 +1,6 @@
 //! What a test's event asks a handler to do while it holds the lock.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_runtime::Error;
 use leasehold::{Lease, LeaseLayer};
@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A test's event.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Job {
-    /// What is locked.
-    #[allow(dead_code, reason = "the layer reads it from the raw event")]
+    /// What is locked; without it the handler runs unlocked, where the settings allow that.
     pub(crate) id: Option<String>,
     /// Waits that long.
     #[serde(default)]
@@ -23,7 +22,7 @@ pub(crate) struct Job {
 /// What the handler answers.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Done {
-    pub(crate) key: String,
+    pub(crate) key: Option<String>,
     pub(crate) token: Option<u64>,
 }
 
@@ -33,17 +32,22 @@ pub(crate) fn layer<T>() -> Result<LeaseLayer<T>, Error> {
 }
 
 impl Job {
-    /// Does the work and looks whether the lease lasted.
-    pub(crate) async fn run(self, request: &str) -> Result<Done, Error> {
+    /// Does the work and looks whether the lease lasted, where there is one.
+    pub(crate) async fn run(self, request: &str) -> Result<Done, leasehold::Error> {
+        let Some(id) = &self.id else {
+            tracing::info!(request, "work without a lock");
+            tokio::time::sleep(Duration::from_millis(self.sleep_ms)).await;
+            return Ok(Done { key: None, token: None });
+        };
         let lease = Lease::current()?;
         let key = lease.key().to_string();
         let token = lease.token().map(leasehold::FencingToken::get);
-        tracing::info!(key, token, request, "work began");
+        tracing::info!(id, key, token, request, at_us = now_us(), "work began");
         tokio::time::sleep(Duration::from_millis(self.sleep_ms)).await;
         spin(Duration::from_millis(self.spin_ms));
         lease.ensure_held()?;
-        tracing::info!(key, token, request, "work ended");
-        Ok(Done { key, token })
+        tracing::info!(id, key, token, request, at_us = now_us(), "work ended");
+        Ok(Done { key: Some(key), token })
     }
 }
 
@@ -52,4 +56,10 @@ fn spin(time: Duration) {
     while Instant::now() < end {
         std::hint::spin_loop();
     }
+}
+
+/// Wall time in microseconds: lines of two processes reach a reader in any order, so each says when it was written.
+fn now_us() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

@@ -79,8 +79,7 @@ async fn freed_by_the_end(
     if said.took_over() {
         return Err(Failed::because("the lock was taken over; it should have been freed before"));
     }
-    let released = stage.released(first.request_id());
-    let released = released.ok_or_else(|| Failed::because("no keeper freed the lock of the first one"))?;
+    let released = stage.released(first.request_id()).await?;
     succeeded(second).await?;
     let ended = stage.sandbox().log().find(|event| event.is_exit(&Process::Runtime));
     let ended = ended.ok_or_else(|| Failed::because("the first one's process did not end"))?;

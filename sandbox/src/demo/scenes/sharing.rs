@@ -1,5 +1,7 @@
 //! Scenes in which everybody finishes: one key in turn, two keys at once, and a handler that never yields.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::{
@@ -16,7 +18,7 @@ pub(super) async fn one_key(stage: &Stage) -> Result<Shown, Failed> {
     let first = stage.begin(0, stage.event_with(json!({ "sleep_ms": 400 })));
     let second = stage.begin(1, stage.event_with(json!({ "sleep_ms": 400 })));
     let (first, second) = tokio::join!(first.outcome(), second.outcome());
-    let (earlier, later) = in_turn(stage, &first, &second)?;
+    let (earlier, later) = in_turn(stage, &first, &second).await?;
     Ok(format!("tokens {} and then {}", token(earlier)?, token(later)?))
 }
 
@@ -30,12 +32,11 @@ pub(super) async fn two_keys(stage: &Stage) -> Result<Shown, Failed> {
     let (first, second) = tokio::join!(first.outcome(), second.outcome());
     success(&first)?;
     success(&second)?;
-    let (a, b) = (stage.work(&first.request_id)?, stage.work(&second.request_id)?);
-    if a.0.index.max(b.0.index) > a.1.index.min(b.1.index) {
+    let (a, b) = (stage.work(&first.request_id).await?, stage.work(&second.request_id).await?);
+    let Some(both_us) = a.1.min(b.1).checked_sub(a.0.max(b.0)) else {
         return Err(Failed::because("one of them only began when the other was done"));
-    }
-    let both = a.1.at.min(b.1.at).saturating_sub(a.0.at.max(b.0.at));
-    Ok(format!("both at work for {:.1} s at once", both.as_secs_f64()))
+    };
+    Ok(format!("both at work for {:.1} s at once", Duration::from_micros(both_us).as_secs_f64()))
 }
 
 /// A handler that blocks its thread for three leases while another one waits.
@@ -45,7 +46,7 @@ pub(super) async fn spin(stage: &Stage) -> Result<Shown, Failed> {
     stage.at_work(&first, SOON).await?;
     let second = stage.begin(1, stage.event_with(json!({ "sleep_ms": 100 })));
     let (first, second) = tokio::join!(first.outcome(), second.outcome());
-    let (_, later) = in_turn(stage, &first, &second)?;
+    let (_, later) = in_turn(stage, &first, &second).await?;
     let (_, said) = stage.acquired(&later.request_id, LEASE_LATER).await?;
     if said.took_over() {
         return Err(Failed::because("the second one took the lock over while the first one worked"));
@@ -54,12 +55,16 @@ pub(super) async fn spin(stage: &Stage) -> Result<Shown, Failed> {
 }
 
 /// Both succeeded and their work did not overlap: the earlier one and the later one.
-fn in_turn<'a>(stage: &Stage, first: &'a Outcome, second: &'a Outcome) -> Result<(&'a Outcome, &'a Outcome), Failed> {
+async fn in_turn<'a>(
+    stage: &Stage,
+    first: &'a Outcome,
+    second: &'a Outcome,
+) -> Result<(&'a Outcome, &'a Outcome), Failed> {
     success(first)?;
     success(second)?;
-    let (a, b) = (stage.work(&first.request_id)?, stage.work(&second.request_id)?);
-    let (earlier, later) = if a.0.index < b.0.index { ((first, a), (second, b)) } else { ((second, b), (first, a)) };
-    if later.1.0.index < earlier.1.1.index {
+    let (a, b) = (stage.work(&first.request_id).await?, stage.work(&second.request_id).await?);
+    let (earlier, later) = if a.0 < b.0 { ((first, a), (second, b)) } else { ((second, b), (first, a)) };
+    if later.1.0 < earlier.1.1 {
         return Err(Failed::because("both worked at the same time"));
     }
     if token(later.0)? <= token(earlier.0)? {

@@ -1,0 +1,192 @@
+//! Code and environment merged, and everything that is wrong told at once.
+
+use std::time::Duration;
+
+use super::{Draft, Environment, KeeperChoice, Mode, OnLoss, Settings};
+use crate::session::{OnCrash, PollingMs, Table};
+
+fn environment(variables: &[(&str, &str)]) -> Environment {
+    variables.iter().copied().collect()
+}
+
+/// What holds, what is wrong, and what is warned about.
+fn resolve(draft: Draft, variables: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
+    let mut problems = Vec::new();
+    let (settings, warnings) = draft.resolve(&environment(variables), &mut problems);
+    (settings, problems, warnings)
+}
+
+fn with_table() -> Draft {
+    Draft { table: Some("locks".to_owned()), ..Draft::default() }
+}
+
+#[test]
+fn the_defaults() {
+    let (settings, problems, warnings) = resolve(with_table(), &[]);
+    assert_eq!((problems.len(), warnings.len()), (0, 0));
+    assert_eq!(settings.table, Table::new("locks"));
+    assert_eq!((settings.lease_duration, settings.max_wait), (Duration::from_secs(30), Duration::from_secs(2)));
+    assert_eq!((settings.reserve, settings.end_before_deadline), (None, None));
+    assert_eq!((settings.polling, settings.max_hold), (PollingMs::default(), Duration::from_secs(900)));
+    assert_eq!((settings.mode, settings.on_loss, settings.on_crash), (Mode::Enforce, OnLoss::Cancel, OnCrash::Release));
+    assert_eq!(settings.socket.to_str(), Some("/tmp/leasehold/keeper.sock"));
+    assert!(settings.server_time && !settings.keep_finished_response && !settings.managed_instances);
+    assert_eq!(settings.keeper, KeeperChoice::Auto);
+}
+
+#[test]
+fn every_variable_is_read() {
+    let variables = [
+        ("LEASEHOLD_TABLE", "t"),
+        ("LEASEHOLD_KEY_ATTRIBUTE", "pk"),
+        ("LEASEHOLD_SORT_KEY", "sk=a=b"),
+        ("LEASEHOLD_NAMESPACE", "billing"),
+        ("LEASEHOLD_LEASE_DURATION", "1m"),
+        ("LEASEHOLD_RESERVE", "1.5s"),
+        ("LEASEHOLD_MAX_WAIT", "0s"),
+        ("LEASEHOLD_POLL_FIRST", "5ms"),
+        ("LEASEHOLD_POLL_MAX", "1s"),
+        ("LEASEHOLD_RELEASE", "before"),
+        ("LEASEHOLD_ON_CRASH", "expire"),
+        ("LEASEHOLD_MISSING_PATH", "unlocked"),
+        ("LEASEHOLD_ON_LOSS", "signal"),
+        ("LEASEHOLD_KEEP_FINISHED_RESPONSE", "true"),
+        ("LEASEHOLD_MODE", "observe"),
+        ("LEASEHOLD_ON_UNAVAILABLE", "unlocked"),
+        ("LEASEHOLD_SERVER_TIME", "false"),
+        ("LEASEHOLD_MAX_HOLD", "1h"),
+        ("LEASEHOLD_END_BEFORE_DEADLINE", "500ms"),
+        ("LEASEHOLD_KEEPER", "extension"),
+        ("LEASEHOLD_SOCKET", "/s"),
+        ("LEASEHOLD_STRICT", "1"),
+        ("AWS_LAMBDA_INITIALIZATION_TYPE", "lambda-managed-instances"),
+    ];
+    let (settings, problems, warnings) = resolve(Draft::default(), &variables);
+    assert_eq!((problems, warnings), (vec![], vec![]));
+    let expected = Settings {
+        mode: Mode::Observe,
+        table: Table {
+            name: "t".to_owned(),
+            key_attribute: "pk".to_owned(),
+            sort_key: Some(("sk".to_owned(), "a=b".to_owned())),
+        },
+        namespace: Some(crate::key::Namespace::parse("billing").unwrap()),
+        lease_duration: Duration::from_secs(60),
+        reserve: Some(Duration::from_millis(1500)),
+        max_wait: Duration::ZERO,
+        polling: PollingMs { first: 5, max: 1000 },
+        release: super::ReleaseWhen::BeforeResponse,
+        on_crash: OnCrash::Expire,
+        missing_path: super::MissingPath::RunUnlocked,
+        on_loss: OnLoss::Signal,
+        keep_finished_response: true,
+        on_unavailable: super::OnUnavailable::RunUnlocked,
+        server_time: false,
+        max_hold: Duration::from_secs(3600),
+        end_before_deadline: Some(Duration::from_millis(500)),
+        keeper: KeeperChoice::Extension,
+        socket: "/s".into(),
+        on_lambda: true,
+        managed_instances: true,
+    };
+    assert_eq!(format!("{settings:?}"), format!("{expected:?}"));
+}
+
+#[test]
+fn code_wins_but_a_bad_value_is_told_all_the_same() {
+    let draft = Draft { max_wait: Some(Duration::from_secs(9)), on_loss: Some(OnLoss::Signal), ..with_table() };
+    let (settings, problems, _) =
+        resolve(draft.clone(), &[("LEASEHOLD_MAX_WAIT", "3s"), ("LEASEHOLD_ON_LOSS", "cancel")]);
+    assert_eq!(problems, Vec::<String>::new());
+    assert_eq!((settings.max_wait, settings.on_loss), (Duration::from_secs(9), OnLoss::Signal));
+    let (_, problems, _) = resolve(draft, &[("LEASEHOLD_MAX_WAIT", "soon")]);
+    assert!(problems[0].contains("LEASEHOLD_MAX_WAIT"), "{problems:?}");
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let draft = Draft {
+        lease_duration: Some(Duration::from_millis(1)),
+        namespace: Some("a/b".to_owned()),
+        polling: Some((Duration::from_secs(2), Duration::from_secs(1))),
+        max_hold: Some(Duration::ZERO),
+        socket: Some("/".repeat(200).into()),
+        ..Draft::default()
+    };
+    let variables = [
+        ("LEASEHOLD_MODE", "on"),
+        ("LEASEHOLD_RESERVE", "30"),
+        ("LEASEHOLD_MAX_WAIT", ""),
+        ("LEASEHOLD_SORT_KEY", "sk"),
+        ("LEASEHOLD_POLL_FIRST", "-1s"),
+        ("LEASEHOLD_SERVER_TIME", "maybe"),
+        ("LEASEHOLD_MAX_HOLD", "25h"),
+    ];
+    let (_, problems, _) = resolve(draft, &variables);
+    let all = problems.join("\n");
+    for words in [
+        "no table is set",
+        "LEASEHOLD_MODE: \"on\" is not known: write `enforce` or `observe` or `off`",
+        "LEASEHOLD_RESERVE: \"30\" has no unit: write `30s`",
+        "LEASEHOLD_MAX_WAIT: it is empty",
+        "LEASEHOLD_SORT_KEY",
+        "LEASEHOLD_POLL_FIRST",
+        "LEASEHOLD_SERVER_TIME",
+        "LEASEHOLD_MAX_HOLD: \"25h\" is longer than a day",
+        "`lease_duration` is 1ms",
+        "the namespace has '/'",
+        "the longest polling delay is 1000ms",
+        "`max_hold` is 0",
+        "200 bytes",
+    ] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+    assert_eq!(problems.len(), 13, "{all}");
+}
+
+#[test]
+fn settings_that_contradict_each_other_are_told() {
+    let same = Draft { sort_key: Some(("key".to_owned(), "x".to_owned())), ..with_table() };
+    assert_eq!(resolve(same, &[]).1.len(), 1);
+    let no_value = Draft { sort_key: Some(("sk".to_owned(), String::new())), ..with_table() };
+    assert_eq!(resolve(no_value, &[]).1.len(), 1);
+    let second = Some(Duration::from_secs(1));
+    let ended_at_once = Draft { reserve: second, end_before_deadline: second, ..with_table() };
+    assert_eq!(resolve(ended_at_once, &[]).1.len(), 1);
+    let in_process = Draft { keeper: Some(KeeperChoice::InProcess), ..with_table() };
+    assert_eq!(resolve(in_process, &[]).1.len(), usize::from(!cfg!(feature = "in-process")));
+}
+
+#[test]
+fn an_unknown_name_is_a_warning_with_the_nearest_known_and_an_error_where_it_is_strict() {
+    let misspelt = [("LEASEHOLD_MAXWAIT", "3s"), ("LEASEHOLD_SANDBOX_LOG", "debug"), ("LEASEHOLD_LOG", "debug")];
+    let (_, problems, warnings) = resolve(with_table(), &misspelt);
+    assert_eq!((problems.len(), warnings.len()), (0, 1));
+    assert!(warnings[0].contains("LEASEHOLD_MAX_WAIT?"), "{warnings:?}");
+    let strict = [("LEASEHOLD_MAXWAIT", "3s"), ("LEASEHOLD_STRICT", "1")];
+    let (_, problems, warnings) = resolve(with_table(), &strict);
+    assert_eq!((problems.len(), warnings.len()), (1, 0));
+}
+
+#[test]
+fn on_lambda_the_extension_must_be_there_unless_told_otherwise() {
+    let lambda = [("AWS_LAMBDA_INITIALIZATION_TYPE", "on-demand")];
+    let settings = resolve(with_table(), &lambda).0;
+    assert!(settings.on_lambda && !settings.managed_instances);
+    assert_eq!(settings.keeper, KeeperChoice::Extension);
+    let emulator = [("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:9000/.rt/x"), ("AWS_LAMBDA_FUNCTION_NAME", "f")];
+    assert_eq!(resolve(with_table(), &emulator).0.keeper, KeeperChoice::Auto);
+    let chosen = [lambda[0], ("LEASEHOLD_KEEPER", "auto")];
+    assert_eq!(resolve(with_table(), &chosen).0.keeper, KeeperChoice::Auto);
+}
+
+#[test]
+fn a_layer_that_is_off_needs_no_table() {
+    assert_eq!(resolve(Draft::default(), &[("LEASEHOLD_MODE", "off")]).1, Vec::<String>::new());
+}
+
+#[test]
+fn a_first_delay_above_the_default_bound_raises_it() {
+    let settings = resolve(with_table(), &[("LEASEHOLD_POLL_FIRST", "2s")]).0;
+    assert_eq!(settings.polling, PollingMs { first: 2000, max: 2000 });
+}
