@@ -6,7 +6,7 @@ use crate::key::{PathMissing, ResolveError};
 
 /// The event is not what the handler takes. No lock was asked for.
 #[derive(Debug, Error)]
-#[error("the event is not the handler's `{expected}`{}: {source}", place(.path))]
+#[error("the event is not the handler's `{expected}`{}: {}", place(.path), brief(.source.to_string()))]
 #[non_exhaustive]
 pub struct EventNotDeserialized {
     /// The handler's payload type.
@@ -18,7 +18,19 @@ pub struct EventNotDeserialized {
 }
 
 fn place(path: &str) -> String {
-    if path == "." { String::new() } else { format!(" at `{path}`") }
+    if path == "." { String::new() } else { format!(" at `{}`", brief(path.to_owned())) }
+}
+
+/// The beginning and the end of a text that holds a value of the event: the value may be as long as the event is, and what
+/// was expected stands behind it.
+fn brief(text: String) -> String {
+    const BEGINNING: usize = 400;
+    const END: usize = 200;
+    if text.len() <= BEGINNING + END {
+        return text;
+    }
+    let (beginning, end) = (text.floor_char_boundary(BEGINNING), text.ceil_char_boundary(text.len() - END));
+    format!("{}…{}", &text[..beginning], &text[end..])
 }
 
 /// The event has no value at a path of the key template. No lock was asked for.

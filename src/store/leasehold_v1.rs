@@ -26,6 +26,9 @@ const FORMAT: &str = "leasehold/1";
 /// No version is as high as this, so that every one is an exact integer wherever it is read.
 const VERSION_END: u64 = 1 << 63;
 
+/// The highest version that an acquisition counts on from.
+const HIGHEST_FREE: u64 = VERSION_END - 2;
+
 /// An `IN` takes at most this many operands.
 const MAX_OPERANDS: usize = 100;
 
@@ -50,7 +53,7 @@ impl RowFormat for LeaseholdV1 {
                 let absent = update.name_as("key", &lock.table.key_attribute);
                 let guard = ours(&mut update);
                 // A version that only a hand could have written must not be counted on: the row is malformed.
-                let (low, high) = (update.value("low", number(0)), update.value("high", number(VERSION_END - 2)));
+                let (low, high) = (update.value("low", number(0)), update.value("high", number(HIGHEST_FREE)));
                 let free = format!("attribute_not_exists({})", update.name("owner"));
                 let takeable = match one_of(&mut update, unknown) {
                     Some(mine) => format!("({free} OR {mine})"),

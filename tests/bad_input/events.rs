@@ -59,6 +59,13 @@ fn cases() -> Vec<Case<Input>> {
         case(Oversized, Input::Json(deep), "EventNotDeserialized", "recursion limit exceeded", 0),
         case(
             Oversized,
+            order(format!(r#"{{"id":"A-17","amount":"{}"}}"#, "x".repeat(1_000_000))),
+            "EventNotDeserialized",
+            "xxx\", expected u32 at line 1",
+            0,
+        ),
+        case(
+            Oversized,
             order(r#"{"id":"A-17","amount":4294967296}"#),
             "EventNotDeserialized",
             "at `amount`: invalid value: integer `4294967296`, expected u32",

@@ -65,6 +65,7 @@ fn cases() -> Vec<Case<Item>> {
         foreign(Truncated, without("format"), OWN_TABLE),
         malformed(Oversized, with("version", n("9223372036854775808")), "not an integer from 0 to 2^63 - 1"),
         malformed(Oversized, free(n("9223372036854775808")), "not an integer from 0 to 2^63 - 1"),
+        malformed(Oversized, free(n("9223372036854775807")), "and the next lease needs a higher one"),
         malformed(Oversized, with("lease_ms", n("86400001")), "`lease_ms` is 86400001, not from 100 to 86400000"),
         malformed(Oversized, with("owner", s(&"x".repeat(100_000))), "is a string of 100000 bytes"),
         foreign(Oversized, with("format", s(&"x".repeat(100_000))), "…"),
@@ -79,6 +80,13 @@ fn cases() -> Vec<Case<Item>> {
         foreign(WrongVersion, with("format", s("leasehold/2")), "leasehold/2"),
         malformed(NotUtf8, with("owner", binary()), "`owner` is binary, not a string"),
         foreign(NotUtf8, with("format", binary()), "(binary)"),
+        case(
+            NotUtf8,
+            with("holder", M(HashMap::from([("function".to_owned(), s("billing\n\u{1b}[2J"))]))),
+            "LeaseBusy",
+            "is held by billing\u{fffd}\u{fffd}[2J; waited",
+            1,
+        ),
         case(
             Other,
             with("holder", M(HashMap::from([("function".to_owned(), n("1"))]))),

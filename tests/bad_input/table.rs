@@ -48,6 +48,9 @@ pub const fn case<I>(kind: Kind, input: I, error: &'static str, says: &'static s
     Case { kind, input, error, says, requests }
 }
 
+/// However long what came in is, what is said about it can be read.
+const LONGEST_MESSAGE: usize = 4_096;
+
 /// What came of an input.
 #[derive(Debug)]
 pub struct Seen {
@@ -66,9 +69,12 @@ pub async fn check<I: Debug>(place: &str, cases: Vec<Case<I>>, run: impl AsyncFn
         let mut shown = format!("{input:?}");
         shown.truncate(shown.floor_char_boundary(200));
         let seen = run(input).await;
-        if seen.error != error || !seen.message.contains(says) || seen.requests != requests {
+        let fits = seen.error == error && seen.message.contains(says) && seen.requests == requests;
+        if !fits || seen.message.len() > LONGEST_MESSAGE {
+            let mut seen = format!("{seen:?}");
+            seen.truncate(seen.floor_char_boundary(LONGEST_MESSAGE));
             wrong.push(format!(
-                "{place}, {kind:?}, {shown}\n  expected: {error}, {requests} requests, {says:?}\n  seen: {seen:?}"
+                "{place}, {kind:?}, {shown}\n  expected: {error}, {requests} requests, {says:?}\n  seen: {seen}"
             ));
         }
     }

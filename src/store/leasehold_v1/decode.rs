@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{FORMAT, VERSION_END};
+use super::{FORMAT, HIGHEST_FREE, VERSION_END};
 use crate::clock::Wall;
 use crate::protocol::{HeldRow, HolderInfo, OwnerId, Row, Unusable};
 use crate::store::row_format::Item;
-use crate::store::text::{bounded, printable};
+use crate::store::text::printable;
 
 /// A lease this short or this long was not written by any client of this format.
 const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
@@ -47,7 +47,12 @@ fn foreign(format: Option<String>) -> Row {
 fn ours(item: &Item) -> Result<Row, Unusable> {
     let version = required(item, "version", version)?;
     let Some(owner) = item.get("owner") else {
-        return Ok(Row::Free { version });
+        // What no acquisition counts on from is not free: it would be asked for without end.
+        return if version <= HIGHEST_FREE {
+            Ok(Row::Free { version })
+        } else {
+            Err(malformed("version", format!("is {version}, and the next lease needs a higher one")))
+        };
     };
     Ok(Row::Held(HeldRow {
         owner: owner_id(owner).map_err(|found| malformed("owner", found))?,
@@ -106,7 +111,7 @@ fn holder(value: &AttributeValue) -> Option<HolderInfo> {
     let map = value.as_m().ok()?;
     let text = |name: &str| {
         let text = map.get(name).and_then(|value| value.as_s().ok());
-        text.map_or_else(String::new, |text| bounded(text, MAX_HOLDER_TEXT))
+        text.map_or_else(String::new, |text| printable(text, MAX_HOLDER_TEXT))
     };
     Some(HolderInfo {
         function: text("function"),
