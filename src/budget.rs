@@ -129,8 +129,10 @@ impl Budget {
 /// The invocation has too little time left to take the lock and do the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "{remaining:?} are left of the invocation and {reserve:?} are reserved for the work, so the lock was not asked for: \
-     raise the function's timeout or lower the reserve"
+    "{:?} are left of the invocation and {:?} are reserved for the work, so the lock was not asked for: raise the \
+     function's timeout or lower the reserve",
+    whole_millis(.remaining),
+    whole_millis(.reserve)
 )]
 #[non_exhaustive]
 pub struct DeadlineTooClose {
@@ -138,6 +140,11 @@ pub struct DeadlineTooClose {
     pub remaining: Duration,
     /// What the work and its cleanup need.
     pub reserve: Duration,
+}
+
+/// Nobody sets a timeout by the microsecond.
+fn whole_millis(duration: &Duration) -> Duration {
+    Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

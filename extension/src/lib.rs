@@ -15,6 +15,5 @@ pub mod next_loop;
 pub mod recovery;
 pub mod settings;
 pub mod socket;
-pub mod store;
 mod supervise;
 pub mod usage;

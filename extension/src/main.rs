@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, io, thread};
 
+use leasehold::store::DynamoDb;
 use leasehold_extension::logging::{self, LogSettings};
 use leasehold_extension::settings::Settings;
-use leasehold_extension::store::LazyDynamoDb;
 use leasehold_extension::{lifecycle, usage};
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,7 +19,13 @@ fn main() -> ExitCode {
     };
     let log = logging::start(&LogSettings::read(|name| Some(env::var_os(name)?.to_string_lossy().into_owned())));
     let runtime = runtime();
-    runtime.block_on(lifecycle::run(settings, LazyDynamoDb::default()));
+    // Read when it is first needed: the environment's settings must not stand between Lambda and the registration.
+    let store = DynamoDb::lazy();
+    let store = match settings.table.clone() {
+        Some(table) => store.warming(table),
+        None => store,
+    };
+    runtime.block_on(lifecycle::run(settings, store));
     // The process ends now: what a resolver's thread still waits for is of no more use.
     runtime.shutdown_background();
     drop(log);

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use leasehold::session::Table;
+
 use crate::api::{BadEndpoint, Endpoint, Events};
 
 /// Where layers look for the socket if nothing else is set.
@@ -19,6 +21,8 @@ pub struct Settings {
     pub managed_instances: bool,
     /// The socket that layers connect to.
     pub socket: PathBuf,
+    /// The lock table of the environment, which the first connection is tried out on; layers name theirs themselves.
+    pub table: Option<Table>,
 }
 
 impl Settings {
@@ -33,6 +37,7 @@ impl Settings {
             endpoint: Endpoint::parse(&endpoint.to_string_lossy()),
             managed_instances: initialization.is_some_and(|kind| kind == "lambda-managed-instances"),
             socket: socket.map_or_else(|| SOCKET.into(), PathBuf::from),
+            table: table(variable),
         })
     }
 
@@ -47,6 +52,18 @@ impl Settings {
     pub fn journal(&self) -> PathBuf {
         self.socket.parent().unwrap_or(Path::new("")).join("held")
     }
+}
+
+fn table(variable: impl Fn(&str) -> Option<OsString>) -> Option<Table> {
+    let text = |name| variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    let mut table = Table::new(text("LEASEHOLD_TABLE")?);
+    if let Some(attribute) = text("LEASEHOLD_KEY_ATTRIBUTE") {
+        table.key_attribute = attribute;
+    }
+    let sort_key = text("LEASEHOLD_SORT_KEY");
+    table.sort_key =
+        sort_key.and_then(|pair| pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())));
+    Some(table)
 }
 
 fn name(program: Option<OsString>) -> String {
@@ -73,6 +90,19 @@ mod tests {
         assert_eq!(settings.events(), Events::InvokeAndShutdown);
         assert_eq!(settings.socket, Path::new("/tmp/leasehold/keeper.sock"));
         assert_eq!(settings.journal(), Path::new("/tmp/leasehold/held"));
+    }
+
+    #[test]
+    fn the_connection_is_tried_out_on_the_lock_table() {
+        let lambda = ("AWS_LAMBDA_RUNTIME_API", "x:1");
+        assert_eq!(read("leasehold", &[lambda]).unwrap().table, None);
+        let plain = [lambda, ("LEASEHOLD_TABLE", "locks")];
+        assert_eq!(read("leasehold", &plain).unwrap().table, Some(Table::new("locks")));
+        let own =
+            [lambda, ("LEASEHOLD_TABLE", "t"), ("LEASEHOLD_KEY_ATTRIBUTE", "PK"), ("LEASEHOLD_SORT_KEY", "SK=lock")];
+        let sort_key = Some(("SK".to_owned(), "lock".to_owned()));
+        let expected = Table { name: "t".to_owned(), key_attribute: "PK".to_owned(), sort_key };
+        assert_eq!(read("leasehold", &own).unwrap().table, Some(expected));
     }
 
     #[test]
