@@ -1,6 +1,8 @@
 //! The modes that an operator sets: `observe` finds out and delays or refuses nothing, `off` does nothing at all.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Diagnostic, LambdaEvent};
@@ -13,27 +15,55 @@ const OBSERVE: [(&str, &str); 1] = [("LEASEHOLD_MODE", "observe")];
 
 /// A handler that depends on its lease as far as the type lets it.
 async fn careful(_: LambdaEvent<Value>) -> Result<Value, Error> {
-    for _ in 0..3 {
-        settle().await;
-    }
     let lease = Lease::current()?;
     lease.ensure_held()?;
     let _guard = lease.guard()?;
     Ok(json!(lease.token()))
 }
 
+/// Set by the keeper when it has said all that it says unasked; the handler works until then.
+#[derive(Clone, Debug, Default)]
+struct Said(Arc<AtomicBool>);
+
+impl Said {
+    fn all(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Waits for it, and for the layer to read what was said.
+    async fn heard(&self) {
+        while !self.0.load(Ordering::Acquire) {
+            settle().await;
+        }
+        for _ in 0..3 {
+            settle().await;
+        }
+    }
+}
+
 /// Runs an invocation in mode `observe` against this keeper.
-async fn observed(payload: Value, within: Option<Duration>, keep: impl FnOnce(&Keeper) + Send + 'static) -> Value {
+async fn observed(
+    payload: Value,
+    within: Option<Duration>,
+    keep: impl FnOnce(&Keeper, &Said) + Send + 'static,
+) -> Value {
     let keeper = Keeper::bind();
     let layer = keeper.layer_under::<Value>("orders:{id}", &OBSERVE).build().unwrap();
-    let mut service = layer.layer(service_fn(careful));
+    let said = Said::default();
+    let heard = said.clone();
+    let mut service = layer.layer(service_fn(move |event| {
+        let heard = heard.clone();
+        async move {
+            heard.heard().await;
+            careful(event).await
+        }
+    }));
     let keeper = std::thread::spawn(move || {
         keeper.accept_hello();
-        keep(&keeper);
+        keep(&keeper, &said);
+        said.all();
     });
-    let began = Instant::now();
     let answer = service.call(event_within(payload, within)).await.unwrap();
-    assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
     keeper.join().unwrap();
     answer
 }
@@ -44,10 +74,11 @@ fn id() -> Value {
 
 #[tokio::test]
 async fn observe_takes_and_frees_behind_the_handlers_back() {
-    let answer = observed(id(), None, |keeper| {
+    let answer = observed(id(), None, |keeper, said| {
         let mut peer = keeper.accept_session();
         peer.hear_acquire();
         peer.grant();
+        said.all();
         let mut check = keeper.accept();
         check.hear("check");
         check.say(json!({ "type": "checked", "state": "held", "valid_for_ms": 1000 }));
@@ -62,10 +93,11 @@ async fn observe_takes_and_frees_behind_the_handlers_back() {
 #[tokio::test]
 async fn observe_counts_what_it_would_have_refused() {
     let before = metrics::counts().would_have_refused;
-    let answer = observed(id(), None, |keeper| {
+    let answer = observed(id(), None, |keeper, said| {
         let mut peer = keeper.accept_session();
         peer.hear_acquire();
         peer.say(busy());
+        said.all();
         peer.hear_end();
     })
     .await;
@@ -77,7 +109,7 @@ async fn observe_counts_what_it_would_have_refused() {
 async fn observe_counts_what_it_would_have_waited() {
     for settled in [true, false] {
         let before = metrics::counts().would_have_waited;
-        observed(id(), None, move |keeper| {
+        observed(id(), None, move |keeper, said| {
             let mut peer = keeper.accept_session();
             peer.hear_acquire();
             if settled {
@@ -85,10 +117,12 @@ async fn observe_counts_what_it_would_have_waited() {
                     "type": "granted", "id": 1, "owner": crate::support::OWNER, "token": 9,
                     "valid_for_ms": 27_000, "waited_ms": 5, "attempts": 2,
                 }));
+                said.all();
                 let mut check = keeper.accept();
                 check.hear("check");
                 check.say(json!({ "type": "checked", "state": "lost", "reason": "stolen" }));
             }
+            said.all();
             peer.hear("release");
             peer.hear_end();
         })
@@ -100,11 +134,12 @@ async fn observe_counts_what_it_would_have_waited() {
 #[tokio::test]
 async fn observe_counts_a_loss_and_lets_the_handler_run() {
     let before = metrics::counts().would_have_lost;
-    observed(id(), None, |keeper| {
+    observed(id(), None, |keeper, said| {
         let mut peer = keeper.accept_session();
         peer.hear_acquire();
         peer.grant();
         peer.say(lost());
+        said.all();
         peer.hear_end();
     })
     .await;
@@ -120,7 +155,7 @@ async fn observe_runs_without_a_keeper_and_with_one_that_vanishes() {
     assert_eq!(layer.layer(service_fn(careful)).call(order()).await.unwrap(), Value::Null);
     assert!(metrics::counts().would_have_refused > before);
 
-    observed(id(), None, |keeper| drop(keeper.accept_session())).await;
+    observed(id(), None, |keeper, _| drop(keeper.accept_session())).await;
 }
 
 #[tokio::test]
