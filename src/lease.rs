@@ -153,11 +153,13 @@ impl Lease {
         let asked = self.ask(link);
         if let Err(error @ Error::Unconfirmed(_)) = &asked {
             metrics::COUNTERS.unconfirmed.add_one();
-            tracing::warn!(%error, "a lease could not be confirmed");
+            if link.enforced {
+                tracing::warn!(%error, "a lease could not be confirmed");
+            }
         }
         match asked {
             Err(error) if !link.enforced => {
-                tracing::info!(%error, "a handler asked for its lease and would have been refused");
+                tracing::debug!(%error, "observed: a handler asked for its lease and would have been refused");
                 Ok(Duration::MAX)
             }
             asked => asked,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use leasehold::clock::{Clock, SystemClock, Wall};
 use leasehold::keeper::{Keeper, KeeperOptions};
 use leasehold::store::Store;
-use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -22,6 +22,7 @@ use crate::home::ExtensionHome;
 use crate::journal::Journal;
 use crate::next_loop::{self, Shutdown};
 use crate::settings::Settings;
+use crate::socket::Bound;
 use crate::supervise::supervise;
 use crate::{recovery, socket};
 
@@ -49,7 +50,7 @@ pub async fn run(settings: Settings, store: impl Store) {
     let recovers = listener.is_some();
     let mut background = JoinSet::new();
     let settings = Arc::new(settings);
-    background.spawn(serve(settings.clone(), listener, keeper.clone()));
+    background.spawn(serve(settings.clone(), listener, home.clone(), keeper.clone()));
 
     let lambda = async {
         let (endpoint, id) = register(&settings).await;
@@ -78,30 +79,29 @@ pub async fn run(settings: Settings, store: impl Store) {
     keeper.stop();
 }
 
-async fn bind(settings: &Settings) -> Option<UnixListener> {
+async fn bind(settings: &Settings) -> Option<Bound> {
     let bound = socket::bind(&settings.socket).await;
     bound.inspect_err(|error| tracing::error!(%error, "no handler can reach this keeper")).ok()
 }
 
 /// Serves the socket; one that could not be bound is tried again, for what is in its way may go.
-async fn serve(settings: Arc<Settings>, listener: Option<UnixListener>, keeper: Keeper) {
+async fn serve(settings: Arc<Settings>, mut bound: Option<Bound>, home: Arc<ExtensionHome>, keeper: Keeper) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
-    let mut bound = listener;
-    let listener = loop {
-        if let Some(listener) = bound {
-            break Arc::new(listener);
+    let bound = loop {
+        if let Some(bound) = bound {
+            break Arc::new(Mutex::new(bound));
         }
         sleep(backoff.failed()).await;
         bound = bind(&settings).await;
     };
     supervise("socket", || {
-        let (listener, keeper) = (listener.clone(), keeper.clone());
+        let (bound, home, keeper) = (bound.clone(), home.clone(), keeper.clone());
         async move {
             let session = |stream, peer| {
                 let keeper = keeper.clone();
                 async move { keeper.serve(stream, peer).await }
             };
-            socket::serve(&listener, session).await;
+            socket::serve(&mut *bound.lock().await, home.events(), session).await;
         }
     })
     .await;

@@ -1,15 +1,22 @@
-//! The socket that layers connect to: bound once, served for as long as the extension lives.
+//! The socket that layers connect to: bound, served for as long as the extension lives, and bound again where its path was
+//! taken away: handlers share `/tmp` with it, and some clean it.
 
+use std::future::poll_fn;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::task::Poll;
 use std::time::Duration;
 
 use leasehold::keeper::Peer;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::backoff::Backoff;
+
+/// How often it is looked whether the socket's path still leads here.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Why the socket could not be bound.
 #[derive(Debug, thiserror::Error)]
@@ -53,19 +60,48 @@ pub enum BindError {
     },
 }
 
+/// A socket that is listened on, and which file its path led to when it was bound.
+#[derive(Debug)]
+pub struct Bound {
+    listener: UnixListener,
+    path: PathBuf,
+    file: Option<File>,
+}
+
+/// A file's device and number.
+type File = (u64, u64);
+
+impl Bound {
+    /// Binds again where the path leads elsewhere by now, and gives back the listener that nobody finds any more. Until then
+    /// no handler reaches this keeper; what is connected stays so.
+    async fn keep(&mut self) -> Result<Option<UnixListener>, BindError> {
+        if self.file.is_some() && self.file == file(&self.path) {
+            return Ok(None);
+        }
+        let old = std::mem::replace(self, bind(&self.path).await?);
+        tracing::warn!(socket = %self.path.display(), "the socket was taken away and is bound again: leave it when cleaning /tmp");
+        Ok(Some(old.listener))
+    }
+}
+
+fn file(path: &Path) -> Option<File> {
+    std::fs::symlink_metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 /// Binds the socket, over the remains of an extension that was killed if they lie there.
 ///
 /// # Errors
 ///
 /// When that can't be, or another process lives there.
-pub async fn bind(path: &Path) -> Result<UnixListener, BindError> {
+pub async fn bind(path: &Path) -> Result<Bound, BindError> {
     let owned = || path.to_owned();
     if let Some(folder) = path.parent() {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|source| BindError::Folder { path: owned(), source })?;
     }
     clear(path).await?;
-    UnixListener::bind(path).map_err(|source| BindError::Bind { path: owned(), source })
+    let listener = UnixListener::bind(path).map_err(|source| BindError::Bind { path: owned(), source })?;
+    Ok(Bound { listener, path: owned(), file: file(path) })
 }
 
 /// Removes a socket on which nobody listens any more.
@@ -95,16 +131,19 @@ async fn clear(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it.
-pub async fn serve<F>(listener: &UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+/// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it. Whether the path
+/// still leads here is looked at with each of `events`, and now and then.
+pub async fn serve<F>(bound: &mut Bound, mut events: watch::Receiver<()>, session: impl Fn(UnixStream, Peer) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut sessions = JoinSet::new();
     let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
+    let mut lost = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
+    let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            accepted = bound.listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     backoff.succeeded();
                     let peer = peer(&stream);
@@ -121,6 +160,30 @@ where
                 }
             },
             Some(ended) = sessions.join_next() => note_panic(ended),
+            _ = async { tokio::select! { Ok(()) = events.changed() => {}, _ = look.tick() => {} } } => {
+                let Some(old) = keep(bound, &mut lost).await else { continue };
+                // Those who connected to it and were not accepted yet.
+                while let Poll::Ready(Ok((stream, _))) = poll_fn(|cx| Poll::Ready(old.poll_accept(cx))).await {
+                    let peer = peer(&stream);
+                    sessions.spawn(session(stream, peer));
+                }
+            }
+        }
+    }
+}
+
+async fn keep(bound: &mut Bound, lost: &mut Backoff) -> Option<UnixListener> {
+    match bound.keep().await {
+        Ok(old) => {
+            lost.succeeded();
+            old
+        }
+        Err(error) => {
+            lost.failed();
+            if lost.is_worth_a_line() {
+                tracing::error!(%error, "the socket was taken away, and no handler can reach this keeper");
+            }
+            None
         }
     }
 }
@@ -152,11 +215,12 @@ mod tests {
         (folder, path)
     }
 
-    async fn own<F>(listener: UnixListener, session: impl Fn(UnixStream, Peer) -> F)
+    async fn own<F>(mut bound: Bound, session: impl Fn(UnixStream, Peer) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        serve(&listener, session).await;
+        let (_sender, events) = watch::channel(());
+        serve(&mut bound, events, session).await;
     }
 
     /// Says the peer's process id and closes; panics for a client that says `!`.
@@ -180,6 +244,28 @@ mod tests {
         bad.write_u8(b'!').await.unwrap();
         assert!(bad.read_u8().await.is_err(), "its connection is closed");
         assert_eq!(ask_pid(&path).await, std::process::id());
+        server.abort();
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_was_taken_away_is_bound_again_and_connections_stay() {
+        let (_folder, path) = folder();
+        let (sender, events) = watch::channel(());
+        let mut bound = bind(&path).await.unwrap();
+        let server = tokio::spawn(async move { serve(&mut bound, events, say_pid).await });
+        let mut kept = UnixStream::connect(&path).await.unwrap();
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+        sender.send_replace(());
+        let mut next = loop {
+            match UnixStream::connect(&path).await {
+                Ok(stream) => break stream,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        };
+        next.write_u8(b'?').await.unwrap();
+        assert_eq!(next.read_u32().await.unwrap(), std::process::id());
+        kept.write_u8(b'?').await.unwrap();
+        assert_eq!(kept.read_u32().await.unwrap(), std::process::id());
         server.abort();
     }
 

@@ -19,7 +19,7 @@ pub struct KeeperMissing {
 }
 
 impl KeeperMissing {
-    pub(crate) const ON_LAMBDA: &'static str = "add the leasehold extension's layer to the function, or set LEASEHOLD_KEEPER=in-process and build with the feature `in-process`";
+    pub(crate) const ON_LAMBDA: &'static str = "add the leasehold extension's layer to the function (if it is there, its own log lines say why it can't be reached), or set LEASEHOLD_KEEPER=in-process and build with the feature `in-process`";
     pub(crate) const ELSEWHERE: &'static str =
         "start the leasehold extension, or build with the feature `in-process` to need none";
     #[cfg(feature = "in-process")]

@@ -13,7 +13,7 @@ use std::fmt;
 ///     .unwrap_err();
 /// assert_eq!(error.problems().len(), 3); // the template, the wait, and no table
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SettingsError {
     problems: Vec<String>,
 }
@@ -39,6 +39,13 @@ impl fmt::Display for SettingsError {
                 all.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
             }
         }
+    }
+}
+
+/// The same text: a `main` that returns this error prints it so, and it may be all that a log shows.
+impl fmt::Debug for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

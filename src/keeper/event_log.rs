@@ -1,6 +1,6 @@
 //! The lines of the log that tell a lease's life: one event a line, its particulars as fields.
 
-use crate::protocol::{FencingToken, OwnerId, Verdict};
+use crate::protocol::{FencingToken, HeldRow, OwnerId, Verdict};
 use crate::store::Lock;
 
 /// What all of these lines are logged under.
@@ -17,6 +17,15 @@ pub(super) fn acquired(
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token = token.get(), waited_ms, attempts, took_over, "acquired"
+    );
+}
+
+pub(super) fn waiting(lock: &Lock, held: &HeldRow) {
+    let holder = held.holder.as_ref().map(ToString::to_string);
+    let holder_request_id = held.holder.as_ref().map(|holder| holder.request_id.as_str());
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        holder, holder_request_id, "waiting"
     );
 }
 

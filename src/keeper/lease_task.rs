@@ -22,7 +22,7 @@ use super::shared::{Shared, set};
 use super::terms::Terms;
 use super::wording;
 use crate::clock::Mono;
-use crate::protocol::{Contender, Failure, Outcome, OwnerId, Validity};
+use crate::protocol::{Contender, Failure, HeldRow, Outcome, OwnerId, Row, Validity};
 use crate::session::{FailKind, FromKeeper, OnCrash};
 
 /// What a handler is told whose lease the keeper gives back because its environment ends.
@@ -56,6 +56,8 @@ pub(super) struct LeaseTask {
     /// Why the last release could not be carried out.
     not_freed: Option<Failure>,
     ended: bool,
+    /// Whether an attempt was refused.
+    refused: bool,
 }
 
 /// A row that was taken.
@@ -96,6 +98,7 @@ impl LeaseTask {
             debt: None,
             not_freed: None,
             ended: false,
+            refused: false,
             to,
         }
     }
@@ -139,8 +142,12 @@ impl LeaseTask {
         match event {
             Event::Answer(Arrived { id, purpose, answer, flight }) => {
                 self.note(purpose, &answer.outcome);
+                let held = self.first_refusal(purpose, &answer.outcome);
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
                 self.pump();
+                if let Some(held) = held.filter(|_| self.waits()) {
+                    event_log::waiting(&self.to.terms.lock, &held);
+                }
                 // Only now, so that nobody sees a gap between an answer and the write that follows from it.
                 self.land(purpose, flight);
             }
@@ -154,6 +161,22 @@ impl LeaseTask {
                 self.pump();
             }
         }
+    }
+
+    /// The row that refuses the first attempt: from here on the contender waits, if it has the time.
+    fn first_refusal(&mut self, purpose: Purpose, outcome: &Outcome) -> Option<HeldRow> {
+        match (purpose, outcome) {
+            (Purpose::Attempt(_), Outcome::Refused { row: Row::Held(held) }) if !self.refused => {
+                self.refused = true;
+                Some(held.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the contender has nothing under way and nothing told: it waits for its next look.
+    fn waits(&self) -> bool {
+        matches!(self.machine, Machine::Contending(_)) && !self.machine.is_finished() && self.requests.is_empty()
     }
 
     /// A write is answered. A release that will be sent again is owed until then: nobody may freeze in between unasked.

@@ -44,7 +44,7 @@ impl ResolveError {
 
 /// A path that the event does not have. A null is not missing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the event has no `{path}`{}: correct the path, or tell the layer to run unlocked without it", place(.path, *.depth))]
+#[error("the event has no `{path}`{}: correct the path, or let `missing_path` (LEASEHOLD_MISSING_PATH) run such events unlocked", place(.path, *.depth))]
 #[non_exhaustive]
 pub struct PathMissing {
     /// The whole path.

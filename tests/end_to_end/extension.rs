@@ -118,3 +118,15 @@ async fn shutdown_drains_every_lease() {
     sandbox.log().wait_for(shutdown, SOON).await.unwrap();
     assert_eq!(sandbox.log().count(|event| Said::in_event(event).is_some_and(|said| said.message == "lost")), 0);
 }
+
+#[tokio::test]
+async fn a_function_that_cleans_tmp_does_not_lose_its_keeper() {
+    let sandbox = start(function("locked").await.freeze(false)).await;
+    let environment = sandbox.environment(0);
+    assert!(environment.invoke(json!({ "id": "a" })).await.is_success());
+    environment.wait_until_idle().await.unwrap();
+    std::fs::remove_dir_all(environment.socket().unwrap().parent().unwrap()).unwrap();
+    sandbox.log().wait_for(|event| event.is_output("is bound again"), SOON).await.unwrap();
+    let outcome = environment.invoke(json!({ "id": "a" })).await;
+    assert!(outcome.is_success(), "{outcome:?}\n{}", sandbox.log().timeline());
+}

@@ -26,7 +26,7 @@ async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {
     let lease = Lease::current()?;
     let request = event.context.request_id;
     let (key, token) = (lease.key().as_str(), lease.token().map(FencingToken::get));
-    tracing::info!(key, token, request, at_us = work::now_us(), ?work, "work began");
+    tracing::info!(key, token, request, at_us = work::now_us(), %work, "work began");
     work.run().await;
     lease.ensure_held()?;
     tracing::info!(key, token, request, at_us = work::now_us(), "work ended");

@@ -1,5 +1,6 @@
 //! What the sample does while it holds the lock: something useful for 100 ms, or one of the ways to go wrong.
 
+use std::fmt;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
@@ -22,6 +23,19 @@ pub(crate) enum Work {
     Panic,
     /// Never ends.
     Hang,
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SleepMs(ms) => write!(f, "sleeps for {ms} ms"),
+            Self::SpinMs(ms) => write!(f, "keeps the CPU busy for {ms} ms without yielding"),
+            Self::Abort => f.write_str("will abort"),
+            Self::Exit => f.write_str("exits"),
+            Self::Panic => f.write_str("panics"),
+            Self::Hang => f.write_str("never ends"),
+        }
+    }
 }
 
 impl Work {

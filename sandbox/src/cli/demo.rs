@@ -123,7 +123,7 @@ impl Printer {
     }
 
     fn title(&self, number: usize, scene: &Scene) -> io::Result<()> {
-        let title = format!("{number}. {}", scene.title);
+        let title = format!("{number}. {}: {}", scene.name, scene.title);
         self.line(&format!("\n{}\n  events/{}", self.paint("1", &title), scene.event))
     }
 

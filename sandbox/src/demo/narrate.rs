@@ -18,13 +18,28 @@ impl Narration {
         let start = events.iter().find(|event| matches!(event.kind, EventKind::InvocationStarted { .. }));
         let start = start.map_or(Duration::ZERO, |event| event.at);
         let mut lines = Vec::new();
-        for event in events {
+        let began = events.iter().position(|event| matches!(event.kind, EventKind::InvocationStarted { .. }));
+        for event in events.iter().skip(began.unwrap_or_default()) {
             if let Some(line) = teller.tell(event) {
                 let environment = event.environment.map(|id| id.to_string()).unwrap_or_default();
                 lines.push((event.at.saturating_sub(start), environment, line));
             }
         }
+        cause_first(&mut lines);
         Self { lines }
+    }
+}
+
+/// Function and keeper write to pipes of their own, so that now and then the line `A works` is read before `A holds`, which
+/// had to come first.
+fn cause_first(lines: &mut [(Duration, String, String)]) {
+    for later in 1..lines.len() {
+        let Some(who) = lines[later].2.split_once(" holds ").map(|(who, _)| format!("{who} works: ")) else { continue };
+        if let Some(earlier) = lines[..later].iter().position(|(_, _, line)| line.starts_with(&who)) {
+            let at = lines[earlier].0;
+            lines[earlier..=later].rotate_right(1);
+            lines[earlier].0 = at;
+        }
     }
 }
 
@@ -76,6 +91,10 @@ impl Teller {
         let key = said.field("key").unwrap_or_default();
         let with_token = said.field("token").map(|token| format!(", token {token}")).unwrap_or_default();
         Some(match said.message.as_str() {
+            "waiting" => match said.field("holder_request_id") {
+                Some(holder) => format!("{who} waits for {key}, which {} holds", self.name(&holder)),
+                None => format!("{who} waits for {key}"),
+            },
             "acquired" if said.took_over() => format!("{who} takes {key} over, its lease had ended{with_token}"),
             "acquired" => format!("{who} holds {key}{with_token}"),
             "released" => match said.field("reason") {

@@ -72,11 +72,15 @@ pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>,
         .args(["--package", env!("CARGO_PKG_NAME")])
         .args(packages.iter().flat_map(|package| ["--package", *package]))
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .kill_on_drop(true)
-        .output()
+        // Not `output`, which would keep Cargo's progress and errors to itself.
+        .spawn()
+        .map_err(|error| Failed::because(format!("Cargo could not be run: {error}; is it on the PATH?")))?
+        .wait_with_output()
         .await
-        .map_err(|error| Failed::because(format!("Cargo could not be run: {error}; is it on the PATH?")))?;
+        .map_err(|error| Failed::because(format!("Cargo could not be waited for: {error}")))?;
     if !output.status.success() {
         return Err(Failed::because(format!("{} could not be built; Cargo says why above", packages.join(" and "))));
     }

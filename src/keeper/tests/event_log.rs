@@ -120,7 +120,13 @@ async fn each_way_to_the_end_is_told_by_its_name() {
     assert_eq!(told("lost"), [acquired(), pair("lost", "the row was deleted")]);
     assert_eq!(
         told("expires"),
-        [acquired(), pair("left to expire", "crash"), acquired(), pair("released", "shutdown"),]
+        [
+            acquired(),
+            pair("left to expire", "crash"),
+            ("\"waiting\"".to_owned(), "null".to_owned()),
+            acquired(),
+            pair("released", "shutdown"),
+        ]
     );
-    assert_eq!(lines.about("expires")[2]["took_over"], true);
+    assert_eq!(lines.about("expires")[3]["took_over"], true);
 }
