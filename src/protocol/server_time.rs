@@ -99,11 +99,6 @@ impl ServerTime {
     pub const fn newest(&self) -> Option<Sample> {
         self.newest
     }
-
-    /// Forgets all answers, for a clone restored from a snapshot.
-    pub fn forget(&mut self) {
-        self.newest = None;
-    }
 }
 
 #[cfg(test)]
@@ -149,7 +144,5 @@ mod tests {
         time.record(sample(2, 30, 40, epoch));
         time.record(sample(1, 10, 50, epoch));
         assert_eq!(time.newest().map(|sample| sample.date), Some(2));
-        time.forget();
-        assert!(time.newest().is_none());
     }
 }
