@@ -12,6 +12,7 @@ pub mod journal;
 pub mod lifecycle;
 pub mod logging;
 pub mod next_loop;
+mod peer;
 pub mod recovery;
 pub mod settings;
 pub mod socket;

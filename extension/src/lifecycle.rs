@@ -24,7 +24,7 @@ use crate::next_loop::{self, Shutdown};
 use crate::settings::Settings;
 use crate::socket::Bound;
 use crate::supervise::supervise;
-use crate::{recovery, socket};
+use crate::{peer, recovery, socket};
 
 /// How long the first Next waits for the connection to DynamoDB.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -99,7 +99,14 @@ async fn serve(settings: Arc<Settings>, mut bound: Option<Bound>, home: Arc<Exte
         async move {
             let session = |stream, peer| {
                 let keeper = keeper.clone();
-                async move { keeper.serve(stream, peer).await }
+                async move {
+                    tokio::select! {
+                        biased;
+                        () = keeper.serve(stream, peer) => {}
+                        // Not served any further counts as a crash of the handler, which it is.
+                        () = peer::gone(peer) => {}
+                    }
+                }
             };
             socket::serve(&mut *bound.lock().await, home.events(), session).await;
         }

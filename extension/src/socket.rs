@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::backoff::Backoff;
+use crate::peer;
 
 /// How often it is looked whether the socket's path still leads here.
 const LOOK: Duration = Duration::from_secs(1);
@@ -146,7 +147,7 @@ where
             accepted = bound.listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     backoff.succeeded();
-                    let peer = peer(&stream);
+                    let peer = peer::of(&stream);
                     sessions.spawn(session(stream, peer));
                 }
                 Err(error) => {
@@ -164,7 +165,7 @@ where
                 let Some(old) = keep(bound, &mut lost).await else { continue };
                 // Those who connected to it and were not accepted yet.
                 while let Poll::Ready(Ok((stream, _))) = poll_fn(|cx| Poll::Ready(old.poll_accept(cx))).await {
-                    let peer = peer(&stream);
+                    let peer = peer::of(&stream);
                     sessions.spawn(session(stream, peer));
                 }
             }
@@ -186,11 +187,6 @@ async fn keep(bound: &mut Bound, lost: &mut Backoff) -> Option<UnixListener> {
             None
         }
     }
-}
-
-fn peer(stream: &UnixStream) -> Peer {
-    let pid = stream.peer_cred().ok().and_then(|credentials| credentials.pid());
-    Peer { pid: pid.and_then(|pid| u32::try_from(pid).ok()).unwrap_or(0) }
 }
 
 fn note_panic(ended: Result<(), JoinError>) {

@@ -20,6 +20,8 @@ use crate::{now_ms, soon};
 
 const TABLE: &str = "locks";
 const SOCKET: &str = "LEASEHOLD_TEST_SOCKET";
+/// Set where that handler is to have a child.
+const CHILD: &str = "LEASEHOLD_TEST_CHILD";
 
 /// A DynamoDB with a lock table.
 struct Rows {
@@ -60,7 +62,11 @@ struct Client {
 
 impl Client {
     async fn connect(socket: &Path) -> Self {
-        let (reader, writer) = UnixStream::connect(socket).await.unwrap().into_split();
+        Self::over(UnixStream::connect(socket).await.unwrap())
+    }
+
+    fn over(stream: UnixStream) -> Self {
+        let (reader, writer) = stream.into_split();
         Self { reader: LineReader::new(reader), writer: LineWriter::new(writer) }
     }
 
@@ -75,12 +81,15 @@ impl Client {
     }
 
     async fn begin_after_losing(socket: &Path, request_id: &str, lost: Vec<OwnerId>) -> Self {
-        let mut client = Self::connect(socket).await;
+        Self::connect(socket).await.begun(request_id, lost).await
+    }
+
+    async fn begun(mut self, request_id: &str, lost: Vec<OwnerId>) -> Self {
         let deadline_ms = Some(now_ms() + 600_000);
         let request_id = request_id.to_owned();
-        client.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost }).await;
-        assert!(matches!(client.hear().await, FromKeeper::Began { .. }));
-        client
+        self.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost }).await;
+        assert!(matches!(self.hear().await, FromKeeper::Began { .. }));
+        self
     }
 
     async fn acquire(&mut self, key: &str, on_crash: OnCrash) -> FromKeeper {
@@ -221,7 +230,15 @@ async fn a_dynamodb_that_cannot_be_reached_is_answered_and_ends_nothing() {
 #[ignore = "the tests below run it as a process of its own"]
 async fn handler() {
     let Some(socket) = std::env::var_os(SOCKET) else { return };
-    let mut client = Client::begin(Path::new(&socket), "r").await;
+    let stream = std::os::unix::net::UnixStream::connect(Path::new(&socket)).unwrap();
+    // A child that goes on with the descriptor when its parent is dead.
+    let child = std::env::var_os(CHILD).is_some();
+    let _child = child.then(|| {
+        let kept: std::os::fd::OwnedFd = stream.try_clone().unwrap().into();
+        std::process::Command::new("sleep").arg("60").stdin(kept).stdout(Stdio::null()).spawn().unwrap()
+    });
+    stream.set_nonblocking(true).unwrap();
+    let mut client = Client::over(UnixStream::from_std(stream).unwrap()).begun("r", vec![]).await;
     let answer = client.acquire("k", OnCrash::Release).await;
     assert!(matches!(answer, FromKeeper::Granted { .. }), "{answer:?}");
     println!("handler has it");
@@ -230,10 +247,15 @@ async fn handler() {
 
 /// Starts that process; it holds `k`.
 async fn handler_process(place: &Place) -> Child {
+    handler_process_with(place, &[]).await
+}
+
+async fn handler_process_with(place: &Place, variables: &[(&str, &str)]) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "session::handler", "--ignored", "--nocapture"])
         .env(SOCKET, place.socket())
+        .envs(variables.iter().copied())
         .stdout(Stdio::piped())
         .kill_on_drop(true);
     let mut child = command.spawn().unwrap();
@@ -281,6 +303,17 @@ async fn a_handler_that_outlives_its_extension_is_freed_when_it_dies() {
     // The next invocation's session is the occasion to look.
     drop(Client::begin(&place.socket(), "r1").await);
     rows.freed("k").await;
+}
+
+#[tokio::test]
+async fn a_child_that_keeps_the_descriptor_does_not_keep_the_lease() {
+    let (mut api, place, rows) = (FakeApi::start().await, Place::new(), Rows::new().await);
+    let (_extension, next) = started(&rows, &place, &mut api).await;
+    let mut handler = handler_process_with(&place, &[(CHILD, "1")]).await;
+    next.invoke("r", far());
+    handler.kill().await.unwrap();
+    rows.freed("k").await;
+    api.next().await;
 }
 
 #[tokio::test]
