@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
 pub(crate) use self::scope::{SCOPE, Scope};
-use crate::clock::{Clock as _, SystemClock};
+use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoLease, Unconfirmed, Unlocked};
 use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
 use crate::key::LockKey;
@@ -61,13 +61,20 @@ struct Link {
     session: Arc<Session>,
     hold: Weak<Hold>,
     keeper: Arc<KeeperClient>,
-    clock: SystemClock,
+    clock: Arc<dyn Clock>,
 }
 
 impl Lease {
-    pub(crate) fn new(key: LockKey, table: Table, hold: &Arc<Hold>, keeper: Arc<KeeperClient>, enforced: bool) -> Self {
+    pub(crate) fn new(
+        key: LockKey,
+        table: Table,
+        hold: &Arc<Hold>,
+        keeper: Arc<KeeperClient>,
+        clock: Arc<dyn Clock>,
+        enforced: bool,
+    ) -> Self {
         let session = hold.session().clone();
-        let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock: SystemClock::new() };
+        let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock };
         Self(Arc::new(Inner { key, table, link: Some(link) }))
     }
 

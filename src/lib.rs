@@ -68,6 +68,7 @@
 //! | none | the layer and the socket's client; no AWS SDK |
 //! | `dynamodb` | `Lease::condition_check`, for `TransactWriteItems` |
 //! | `in-process` | the keeper on a thread of the handler's process, where there is no extension |
+//! | `testing` | a keeper in memory, for your own unit tests of a handler under a layer |
 //!
 //! # The map of the rest
 //!
@@ -97,6 +98,8 @@ pub mod session;
 mod settings;
 #[cfg(feature = "in-process")]
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::{LeaseLayer, LeaseLayerBuilder};

@@ -174,6 +174,16 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
+    /// Lets a test double play the keeper: for unit tests of the handler. Neither a socket nor DynamoDB is needed, and no
+    /// variables of the process count; the table is `locks` unless set.
+    #[cfg(feature = "testing")]
+    pub fn test_keeper(mut self, keeper: &crate::testing::TestKeeper) -> Self {
+        self.draft.double = Some(keeper.clone());
+        self.draft.table.get_or_insert_with(|| "locks".to_owned());
+        self.environment.get_or_insert_default();
+        self
+    }
+
     /// The layer's name, for [`Lease::named`](crate::Lease::named) and the log; the key template unless set.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
