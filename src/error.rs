@@ -18,7 +18,7 @@ use thiserror::Error as ThisError;
 pub use crate::budget::DeadlineTooClose;
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
-pub use invocation::InvocationError;
+pub use invocation::{Explained, InvocationError};
 pub use settings::SettingsError;
 pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoLease, Unconfirmed, Unlocked};
 pub(crate) use store::refused;

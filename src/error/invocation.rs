@@ -3,6 +3,7 @@
 use std::fmt;
 
 use lambda_runtime::Diagnostic;
+use serde_json::Value;
 
 use super::Error;
 
@@ -16,6 +17,31 @@ pub enum InvocationError<E> {
     Handler(E),
     /// There is no lease, or no more; the handler's own answer, if it had one, is not given.
     Lease(Error),
+    /// The same, with its cause as JSON for the caller to read; see
+    /// [`AnswerFor::step_functions`](crate::layer::AnswerFor::step_functions).
+    Explained(Explained),
+}
+
+/// A lease's error whose message to the caller is a JSON document.
+#[derive(Debug)]
+pub struct Explained {
+    pub(crate) error: Error,
+    pub(crate) cause: Value,
+}
+
+impl Explained {
+    /// The error.
+    #[must_use]
+    pub const fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// What the caller reads: a `message` for people, and what else there is to know, such as `holder`, `waitedMs` and
+    /// `retryAfterMs` of a busy key.
+    #[must_use]
+    pub const fn cause(&self) -> &Value {
+        &self.cause
+    }
 }
 
 impl<E> From<Error> for InvocationError<E> {
@@ -28,7 +54,7 @@ impl<E: fmt::Debug> fmt::Debug for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) => error.fmt(f),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
         }
     }
 }
@@ -37,7 +63,7 @@ impl<E: fmt::Display> fmt::Display for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) => error.fmt(f),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
         }
     }
 }
@@ -46,7 +72,7 @@ impl<E: std::error::Error> std::error::Error for InvocationError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Handler(error) => error.source(),
-            Self::Lease(error) => error.source(),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.source(),
         }
     }
 }
@@ -56,6 +82,9 @@ impl<E: Into<Diagnostic>> From<InvocationError<E>> for Diagnostic {
         match error {
             InvocationError::Handler(error) => error.into(),
             InvocationError::Lease(error) => error.into(),
+            InvocationError::Explained(Explained { error, cause }) => {
+                Self { error_type: error.error_type().to_owned(), error_message: cause.to_string() }
+            }
         }
     }
 }

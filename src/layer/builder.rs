@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::answers::{AnswerFor, OnBusy, OnRefusal, Refuse};
 use super::core::Core;
 use super::key_source::{ByClosure, ByTemplate, TemplateText};
-use super::on_busy::{Answer, Refuse};
 use super::{LeaseLayer, Plan};
-use crate::error::{LeaseBusy, SettingsError};
+use crate::error::{Error, LeaseBusy, SettingsError};
 use crate::key::Template;
 use crate::session::OnCrash;
 use crate::settings::{Draft, Environment, KeeperChoice, MissingPath, OnLoss, OnUnavailable, ReleaseWhen, too_long};
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 2048;
 #[must_use = "a layer is made by `build`"]
 pub struct LeaseLayerBuilder<T, K = TemplateText, B = Refuse> {
     keys: K,
-    on_busy: B,
+    answers: B,
     name: Option<String>,
     draft: Draft,
     environment: Option<Environment>,
@@ -33,8 +33,8 @@ pub struct LeaseLayerBuilder<T, K = TemplateText, B = Refuse> {
 }
 
 impl<T, K, B> LeaseLayerBuilder<T, K, B> {
-    pub(super) fn new(keys: K, on_busy: B) -> Self {
-        Self { keys, on_busy, name: None, draft: Draft::default(), environment: None, payload: PhantomData }
+    pub(super) fn new(keys: K, answers: B) -> Self {
+        Self { keys, answers, name: None, draft: Draft::default(), environment: None, payload: PhantomData }
     }
 
     /// The lock table's name or ARN. It must be set here or in the environment. `LEASEHOLD_TABLE`
@@ -203,9 +203,51 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     ///     .build()?;
     /// # Ok::<(), leasehold::SettingsError>(())
     /// ```
-    pub fn on_busy<R, F: Fn(&LeaseBusy) -> R>(self, respond: F) -> LeaseLayerBuilder<T, K, Answer<F>> {
-        let Self { keys, on_busy: _, name, draft, environment, payload } = self;
-        LeaseLayerBuilder { keys, on_busy: Answer(respond), name, draft, environment, payload }
+    pub fn on_busy<R, F: Fn(&LeaseBusy) -> R>(self, respond: F) -> LeaseLayerBuilder<T, K, OnBusy<F>> {
+        self.with_answers(OnBusy(respond))
+    }
+
+    /// Answers refusals as the source of the function's events understands them: with a 423 and `Retry-After`, for
+    /// example, where that is an API. [`AnswerFor`] has the table.
+    ///
+    /// ```
+    /// use leasehold::LeaseLayer;
+    /// use leasehold::layer::AnswerFor;
+    /// use serde_json::Value;
+    ///
+    /// let lease = LeaseLayer::<Value>::builder("orders:{pathParameters.id}")
+    ///     .answer_for(AnswerFor::api_gateway_v2())
+    ///     .table("locks")
+    ///     .build()?;
+    /// # Ok::<(), leasehold::SettingsError>(())
+    /// ```
+    pub fn answer_for(self, source: AnswerFor) -> LeaseLayerBuilder<T, K, AnswerFor> {
+        self.with_answers(source)
+    }
+
+    /// Answers whatever the layer refuses with a response that a closure makes; `None` leaves it an error.
+    ///
+    /// ```
+    /// use leasehold::{Error, LeaseLayer};
+    /// use serde_json::{Value, json};
+    ///
+    /// let lease = LeaseLayer::<Value>::builder("orders:{id}")
+    ///     .on_refusal(|error| match error {
+    ///         Error::LeaseBusy(busy) => Some(json!({ "later": busy.retry_after.as_secs() })),
+    ///         Error::KeyNotFound(_) => Some(json!({ "problem": "an order needs an id" })),
+    ///         _ => None,
+    ///     })
+    ///     .table("locks")
+    ///     .build()?;
+    /// # Ok::<(), leasehold::SettingsError>(())
+    /// ```
+    pub fn on_refusal<R, F: Fn(&Error) -> Option<R>>(self, respond: F) -> LeaseLayerBuilder<T, K, OnRefusal<F>> {
+        self.with_answers(OnRefusal(respond))
+    }
+
+    fn with_answers<A>(self, answers: A) -> LeaseLayerBuilder<T, K, A> {
+        let Self { keys, answers: _, name, draft, environment, payload } = self;
+        LeaseLayerBuilder { keys, answers, name, draft, environment, payload }
     }
 
     /// Takes these variables for the environment's, instead of the process's own: for tests, and for settings that come
@@ -220,8 +262,8 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     }
 
     fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
-        let Self { keys, on_busy, name, draft, environment, payload } = self;
-        (keys, LeaseLayerBuilder { keys: (), on_busy, name, draft, environment, payload })
+        let Self { keys, answers, name, draft, environment, payload } = self;
+        (keys, LeaseLayerBuilder { keys: (), answers, name, draft, environment, payload })
     }
 }
 
@@ -241,7 +283,7 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
             tracing::warn!("{warning}");
         }
         let core = Core::new(settings, name);
-        Ok(LeaseLayer::new(Plan { core, keys, on_busy: self.on_busy }))
+        Ok(LeaseLayer::new(Plan { core, keys, answers: self.answers }))
     }
 }
 

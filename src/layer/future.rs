@@ -16,13 +16,14 @@ use tower::Service;
 
 use super::Plan;
 use super::acquisition::Acquisition;
+use super::answers::{self, Answers};
 use super::core::TimeLimit;
 use super::ending::Ending;
 use super::key_source::KeySource;
 use super::moves::{self, Answer, Call, Move};
-use super::on_busy::OnBusy;
 use super::step::Opened;
 use super::watch::Watch;
+use crate::error::InvocationError;
 use crate::lease::{Hold, SCOPE, Scope};
 
 pin_project! {
@@ -123,9 +124,9 @@ where
     S: Service<LambdaEvent<T>>,
     T: DeserializeOwned,
     K: KeySource<T>,
-    B: OnBusy<S::Response>,
+    B: Answers<S::Response>,
 {
-    type Output = Answer<S, T>;
+    type Output = Result<B::Response, InvocationError<S::Error>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
@@ -177,7 +178,7 @@ where
                 return Poll::Pending;
             };
             if let Some(answer) = self.as_mut().make(next) {
-                return Poll::Ready(answer);
+                return Poll::Ready(answers::last(&self.plan.answers, answer));
             }
         }
     }

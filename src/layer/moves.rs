@@ -12,7 +12,6 @@ use super::acquisition::Acquisition;
 use super::core::TimeLimit;
 use super::ending::CONFIRM_WITHIN;
 use super::key_source::KeySource;
-use super::on_busy::OnBusy;
 use super::step::{Opened, Step, decide, unlocked};
 use super::watch::Watch;
 use super::{Plan, payload};
@@ -101,7 +100,6 @@ pub(super) fn answered<S, T, K, B>(
 ) -> Move<S, T>
 where
     S: Service<LambdaEvent<T>>,
-    B: OnBusy<S::Response>,
 {
     let core = &plan.core;
     let error = match answer {
@@ -125,10 +123,12 @@ where
     };
     // A keeper that did not answer, or too late, may not confirm either: it is told, not waited for.
     Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Cancelled));
-    let Error::LeaseBusy(busy) = &error else { return refuse(error) };
+    if !matches!(error, Error::LeaseBusy(_)) {
+        return refuse(error);
+    }
     COUNTERS.busy.add_one();
     tracing::info!(%error, "the key is busy");
-    Move::Answer(plan.on_busy.answer(busy).map_or_else(|| Err(error.into()), Ok))
+    Move::Answer(Err(error.into()))
 }
 
 /// The handler has answered.
