@@ -12,6 +12,7 @@ use super::Error;
 /// `lambda_runtime` turns it into the `errorType` and the message that the caller sees: the handler's own error as it
 /// would without a layer, ours with the names that [`Error::error_type`] lists. In the log, too, the handler's error
 /// looks as it did.
+#[non_exhaustive]
 pub enum InvocationError<E> {
     /// The handler failed, or was not ready.
     Handler(E),
@@ -41,6 +42,17 @@ impl Explained {
     #[must_use]
     pub const fn cause(&self) -> &Value {
         &self.cause
+    }
+}
+
+impl<E> InvocationError<E> {
+    /// The lease's error, if it is not the handler's own.
+    #[must_use]
+    pub const fn lease_error(&self) -> Option<&Error> {
+        match self {
+            Self::Handler(_) => None,
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => Some(error),
+        }
     }
 }
 
