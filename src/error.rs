@@ -11,11 +11,14 @@ mod settings;
 mod standing;
 mod store;
 mod time;
+mod transaction;
 
 use lambda_runtime::Diagnostic;
 use thiserror::Error as ThisError;
 
 pub use crate::budget::DeadlineTooClose;
+#[cfg(feature = "dynamodb")]
+pub use crate::lease::TransactionError;
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
 pub use invocation::{Explained, InvocationError};
@@ -27,6 +30,7 @@ pub use store::{
     StoreUnavailable, TableNotFound, TransactionConflict, WrongKeySchema,
 };
 pub use time::{GrantTooLate, OutOfTime};
+pub use transaction::{LockRowInTransaction, TransactionFull};
 
 macro_rules! sum {
     ($($(#[$doc:meta])* $name:ident,)+) => {
@@ -129,6 +133,10 @@ sum! {
     MalformedRow,
     /// The keeper can't serve what the layer asks for.
     AcquireRefused,
+    /// A transaction has no room for the lease's condition.
+    TransactionFull,
+    /// A transaction works on the lock's own row.
+    LockRowInTransaction,
 }
 
 impl Error {

@@ -2,9 +2,13 @@
 
 #[cfg(feature = "dynamodb")]
 mod condition;
+#[cfg(feature = "dynamodb")]
+mod fence;
 mod guard;
 mod hold;
 mod scope;
+#[cfg(feature = "dynamodb")]
+mod transaction;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
@@ -13,6 +17,8 @@ use std::time::Duration;
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
 pub(crate) use self::scope::{SCOPE, Scope};
+#[cfg(feature = "dynamodb")]
+pub use self::transaction::{GuardedTransaction, TransactionError};
 use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoLease, Unconfirmed, Unlocked};
 use crate::keeper::client::{Grant, KeeperClient, Loss, Session};

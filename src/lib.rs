@@ -66,7 +66,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | none | the layer and the socket's client; no AWS SDK |
-//! | `dynamodb` | `Lease::condition_check`, for `TransactWriteItems` |
+//! | `dynamodb` | `Lease::guard_transaction`, `fence_update` and `condition_check`: writes that a stale holder can't make |
 //! | `in-process` | the keeper on a thread of the handler's process, where there is no extension |
 //! | `testing` | a keeper in memory, for your own unit tests of a handler under a layer |
 //!
@@ -103,6 +103,8 @@ pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::{LeaseLayer, LeaseLayerBuilder};
+#[cfg(feature = "dynamodb")]
+pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
