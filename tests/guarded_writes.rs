@@ -1,5 +1,5 @@
 //! Writes that a stale holder can't make: transactions under the lease's condition, and items that remember tokens.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod support;
 
