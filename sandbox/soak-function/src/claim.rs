@@ -71,7 +71,8 @@ impl Claim<'_> {
             Err(_) => None,
         };
         let until = left.map(|left| at.saturating_add(nanos(left)));
-        let refused = answer.as_ref().err().map(Error::error_type);
+        // Who overstays does not even say that it was told so: only another's claim shows it.
+        let refused = answer.as_ref().err().filter(|_| left.is_none()).map(Error::error_type);
         self.tell(at, until, refused, false)?;
         match answer {
             Err(error) if left.is_none() => Err(error.into()),
@@ -82,7 +83,8 @@ impl Claim<'_> {
     fn tell(&self, at: u64, until: Option<u64>, refused: Option<&'static str>, end: bool) -> io::Result<()> {
         let owner = self.lease.owner().map(|owner| owner.to_string());
         let token = self.lease.token().map(leasehold::FencingToken::get);
-        let line = Line { request: self.request, key: self.lease.key().as_str(), owner, token, at, until, refused, end };
+        let line =
+            Line { request: self.request, key: self.lease.key().as_str(), owner, token, at, until, refused, end };
         let mut bytes = serde_json::to_vec(&line)?;
         bytes.push(b'\n');
         // One write to a file that is open for appending: lines of several processes don't mix.

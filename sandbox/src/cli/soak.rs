@@ -16,6 +16,8 @@ use super::{CommandError, duration};
 const LINE_EVERY: u64 = 5;
 /// How many lines of a key's history are shown.
 const SHOWN: usize = 40;
+/// How many breaks are told one by one.
+const TOLD: usize = 10;
 
 /// Let many environments contend for a few keys while requests and processes fail, and count broken promises.
 #[derive(Debug, Args)]
@@ -99,7 +101,7 @@ impl Soak {
         let plan = self.plan()?;
         eprint(&format!("Building the extension and the soak's function ...\nSeed {}.\n", plan.seed))?;
         let programs = soak::build().await.map_err(|failed| CommandError::Usage(failed.to_string()))?;
-        let mut shown = Shown { terminal: io::stderr().is_terminal(), plan: plan.clone() };
+        let mut shown = Shown { terminal: io::stderr().is_terminal(), plan: plan.clone(), next: 0 };
         let figures = soak::run(&plan, &programs, &mut |progress| shown.show(progress)).await?;
         shown.end()?;
         let text = if self.json { format!("{}\n", figures.to_json()) } else { figures.to_string() };
@@ -147,16 +149,18 @@ impl Soak {
 /// What was broken, what happened to the key, and how to see more.
 fn tell_breaks(plan: &Plan, figures: &Figures) -> Result<(), CommandError> {
     let mut text = String::from("\nBroken:\n");
-    for broken in figures.breaks.iter().take(SHOWN) {
+    for broken in figures.breaks.iter().take(TOLD) {
         let key = broken.key.as_deref().map_or_else(String::new, |key| format!(" {key}:"));
         text.push_str(&format!("  {}:{key} {}\n", broken.invariant, broken.what));
     }
     if let Some(broken) = figures.breaks.iter().find(|broken| broken.key.is_some())
         && let Some(key) = &broken.key
     {
-        let story = soak::story(plan, key)?;
+        let story = soak::story(&plan.logs, key)?;
         // Around the first of them, where it names a request.
-        let at = story.iter().position(|line| line.split_whitespace().any(|word| word.len() > 30 && broken.what.contains(word)));
+        let at = story
+            .iter()
+            .position(|line| line.split_whitespace().any(|word| word.len() > 30 && broken.what.contains(word)));
         let from = at.unwrap_or(story.len()).saturating_sub(SHOWN / 2);
         text.push_str(&format!("\nWho believed to hold {key}, and when:\n"));
         for line in story.iter().skip(from).take(SHOWN) {
@@ -171,25 +175,31 @@ fn tell_breaks(plan: &Plan, figures: &Figures) -> Result<(), CommandError> {
 struct Shown {
     terminal: bool,
     plan: Plan,
+    /// When the next plain line is due, in seconds.
+    next: u64,
 }
 
 impl Shown {
     fn show(&mut self, progress: &Progress) {
         let seconds = progress.elapsed.as_secs();
-        if !self.terminal && !progress.settling && seconds % LINE_EVERY != 0 {
+        if !self.terminal && !progress.settling && seconds < self.next {
             return;
         }
+        self.next = seconds + LINE_EVERY;
         let Progress { elapsed, invocations, faults, lost, settling } = *progress;
         let rate = invocations as f64 / elapsed.as_secs_f64().max(0.001);
         let left = if settling { "waiting until all is quiet".to_owned() } else { self.left(progress, rate) };
-        let line = format!("{seconds:>5} s  {invocations} invocations, {rate:.0}/s, {faults} faults, {lost} locks lost, {left}");
+        let line = format!(
+            "{seconds:>5} s  {invocations} invocations, {rate:.0}/s, {faults} faults, {lost} locks lost, {left}"
+        );
         // Progress that can't be shown does not end a soak.
         let _ = if self.terminal { eprint(&format!("\r\u{1b}[K{line}")) } else { eprint(&format!("{line}\n")) };
     }
 
     fn left(&self, progress: &Progress, rate: f64) -> String {
         let by_time = self.plan.duration.map(|duration| duration.saturating_sub(progress.elapsed).as_secs_f64());
-        let by_count = self.plan.invocations.map(|count| count.saturating_sub(progress.invocations) as f64 / rate.max(0.001));
+        let by_count =
+            self.plan.invocations.map(|count| count.saturating_sub(progress.invocations) as f64 / rate.max(0.001));
         let left = match (by_time, by_count) {
             (Some(time), Some(count)) => time.min(count),
             (time, count) => time.or(count).unwrap_or(0.0),

@@ -24,14 +24,15 @@ impl Break {
 /// Two claims overlap, or a later one has no higher token.
 pub(super) fn exclusion(claims: &[Claim]) -> Vec<Break> {
     let mut breaks = Vec::new();
+    let zero = zero(claims);
+    let micros = |nanos| micros(nanos, zero);
     for (key, claims) in by_key(claims) {
         let mut latest: Option<&Claim> = None;
         let mut highest: Option<&Claim> = None;
         for claim in claims {
             if let Some(other) = latest.filter(|other| claim.start < other.end()) {
-                let by = micros(other.end().min(claim.end().max(claim.start)) - claim.start);
                 let what = format!(
-                    "{} believed to hold it from {} us to {} us, and {} from {} us to {} us: both for {by} us",
+                    "{} believed to hold it from {} us to {} us, and {} from {} us to {} us",
                     name(other),
                     micros(other.start),
                     micros(other.end()),
@@ -41,7 +42,7 @@ pub(super) fn exclusion(claims: &[Claim]) -> Vec<Break> {
                 );
                 breaks.push(Break::new("one holder at a time", Some(key), what));
             }
-            if let Some(other) = highest.filter(|other| claim.token <= other.token) {
+            if let Some(other) = highest.filter(|other| claim.token.is_some() && claim.token <= other.token) {
                 let what = format!("{} came after {}", name(claim), name(other));
                 breaks.push(Break::new("tokens rise", Some(key), what));
             }
@@ -62,11 +63,13 @@ pub(super) fn exclusion(claims: &[Claim]) -> Vec<Break> {
 
 /// The claims on a key, in order, for whoever has to find out what went wrong.
 pub(super) fn story(claims: &[Claim], key: &str) -> Vec<String> {
+    let zero = zero(claims);
+    let micros = |nanos| micros(nanos, zero);
     let by_key = by_key(claims);
     let of_key = by_key.get(key).map(Vec::as_slice).unwrap_or_default();
     let line = |claim: &&Claim| {
         format!(
-            "{:>16} us .. {:>16} us  valid until {:>16} us  {}{}",
+            "{:>12} us .. {:>12} us  valid until {:>12} us  {}{}",
             micros(claim.start),
             micros(claim.end()),
             micros(claim.until),
@@ -95,8 +98,13 @@ fn name(claim: &Claim) -> String {
     format!("request {} (owner {owner}, token {token})", claim.request)
 }
 
-fn micros(nanos: u64) -> u64 {
-    nanos / 1_000
+/// When the first claim began: what people are shown is counted from then.
+fn zero(claims: &[Claim]) -> u64 {
+    claims.iter().map(|claim| claim.start).min().unwrap_or(0)
+}
+
+fn micros(nanos: u64, zero: u64) -> u64 {
+    nanos.saturating_sub(zero) / 1_000
 }
 
 #[cfg(test)]

@@ -43,18 +43,16 @@ fn lines_may_come_in_any_order() {
 
 #[test]
 fn a_frozen_holder_believes_up_to_the_end_of_its_validity_and_no_longer() {
-    let frozen = |other: u64| {
-        [("a", 1, 10, Some(90), false), ("b", 2, other, Some(200), false), ("a", 1, 150, None, false)]
-    };
+    let frozen =
+        |other: u64| [("a", 1, 10, Some(90), false), ("b", 2, other, Some(200), false), ("a", 1, 150, None, false)];
     assert_eq!(broken(&frozen(89)), [OVERLAP]);
     assert_eq!(broken(&frozen(90)), [] as [&str; 0]);
 }
 
 #[test]
 fn a_killed_holder_believes_up_to_its_last_line() {
-    let killed = |last: u64| {
-        [("a", 1, 10, Some(90), false), ("a", 1, last, Some(100), false), ("b", 2, 40, Some(140), false)]
-    };
+    let killed =
+        |last: u64| [("a", 1, 10, Some(90), false), ("a", 1, last, Some(100), false), ("b", 2, 40, Some(140), false)];
     assert_eq!(broken(&killed(40)), [] as [&str; 0]);
     assert_eq!(broken(&killed(41)), [OVERLAP]);
 }
@@ -86,9 +84,8 @@ fn one_long_claim_is_held_against_all_that_fall_into_it() {
 
 #[test]
 fn a_token_that_does_not_rise_is_noticed() {
-    let tokens = |second: u64| {
-        [("a", 7, 10, Some(90), false), ("a", 7, 20, None, true), ("b", second, 30, Some(99), false)]
-    };
+    let tokens =
+        |second: u64| [("a", 7, 10, Some(90), false), ("a", 7, 20, None, true), ("b", second, 30, Some(99), false)];
     assert_eq!(broken(&tokens(8)), [] as [&str; 0]);
     assert_eq!(broken(&tokens(7)), [TOKENS]);
     assert_eq!(broken(&tokens(6)), [TOKENS]);

@@ -61,8 +61,6 @@ impl Claim {
 pub(super) struct History {
     claims: Vec<Claim>,
     by_request: BTreeMap<String, usize>,
-    /// Those who asked and were never told that they hold.
-    refused: u64,
     unreadable: Vec<String>,
 }
 
@@ -106,10 +104,7 @@ impl History {
                 return;
             }
             // Told no from the beginning: it never believed.
-            (None, None) => {
-                self.refused += 1;
-                return;
-            }
+            (None, None) => return,
         };
         let claim = &mut self.claims[index];
         claim.last = claim.last.max(told.at);

@@ -172,7 +172,7 @@ mod tests {
             (0..2_000).map(|_| draw(&mut dice, Duration::from_secs(1))).collect::<Vec<_>>()
         };
         let kinds: std::collections::BTreeSet<_> = drawn(1).into_iter().map(|(kind, _)| kind).collect();
-        assert_eq!(kinds.len(), 18, "{kinds:?}");
+        assert_eq!(kinds.len(), 19, "{kinds:?}");
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
     }
