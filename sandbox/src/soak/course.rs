@@ -207,8 +207,6 @@ impl Soak {
         let named = |map: &BTreeMap<&'static str, u64>| {
             map.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<BTreeMap<_, _>>()
         };
-        let by_type = results.by_type.iter();
-        let invocations = by_type.map(|(name, count)| (if name.is_empty() { "ok" } else { name }.to_owned(), *count));
         let mut lost: Vec<_> =
             deeds.lost.iter().map(|((why, beside), count)| (why.clone(), beside.clone(), *count)).collect();
         lost.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
@@ -222,7 +220,7 @@ impl Soak {
             keys: plan.keys,
             lease: plan.lease,
             took,
-            invocations: invocations.collect(),
+            invocations: results.by_type.clone(),
             request_faults: named(&self.weather.faults()),
             process_faults: named(&results.process_faults),
             requests: self.weather.requests().into_iter().map(|(step, n)| (step_name(step).to_owned(), n)).collect(),

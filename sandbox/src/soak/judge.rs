@@ -1,6 +1,10 @@
 //! How an invocation may end: with an answer, one of the typed errors, or as its processes did.
 
-use super::{Break, history::Claim, mishap::Mishap};
+use super::{
+    Break,
+    history::Claim,
+    mishap::{Mishap, is_panic},
+};
 use crate::Outcome;
 
 /// What a key's contenders are answered in bad weather.
@@ -25,8 +29,8 @@ pub(super) fn outcome(outcome: &Outcome, mishaps: [Option<Mishap>; 2]) -> Result
     let error_type = error.error_type.as_str();
     let [own, before] = mishaps;
     let expected = match own {
-        Some(Mishap::Panic) if error.message.contains("the soak asked for a panic") => true,
-        Some(Mishap::Error) if error_type == "AskedToFail" => true,
+        Some(Mishap::Panic) => is_panic(outcome),
+        Some(Mishap::Error) => error_type == "AskedToFail",
         _ => false,
     };
     let ended = [own, before].into_iter().flatten().any(Mishap::may_end_processes);

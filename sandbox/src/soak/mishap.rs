@@ -78,7 +78,7 @@ impl Mishap {
             Self::Abort | Self::Exit => error_type == "Runtime.ExitError",
             Self::Timeout => error_type == "Sandbox.Timedout",
             Self::Error => error_type == "AskedToFail",
-            Self::Panic => outcome.error().is_some_and(|error| error.message.contains("the soak asked for a panic")),
+            Self::Panic => is_panic(outcome),
             _ => false,
         }
     }
@@ -94,6 +94,11 @@ impl Mishap {
             _ => "answer",
         }
     }
+}
+
+/// Whether the handler panicked as it was asked to; the runtime gives that no type of its own.
+pub(super) fn is_panic(outcome: &Outcome) -> bool {
+    outcome.error().is_some_and(|error| error.message.contains("the soak asked for a panic"))
 }
 
 /// One invocation as it was drawn.
@@ -117,7 +122,7 @@ impl Job {
         let key = super::key_of(dice.usize(0..plan.keys));
         let mishap = (dice.f64() * 100.0 < plan.process_faults).then(|| MISHAPS[dice.usize(0..MISHAPS.len())]);
         // Most work is short; some takes so long that its lease is renewed several times.
-        let long = mishap.is_none() && dice.u32(0..100) == 0;
+        let long = mishap.is_none() && dice.u32(0..50) == 0;
         let (slices, slice_ms) = match mishap {
             _ if long => (dice.u32(20..60), 25),
             Some(Mishap::Timeout) => (1, 5),

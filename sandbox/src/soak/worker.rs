@@ -19,7 +19,7 @@ use tokio::{
 use super::{
     Break, Plan, judge,
     ledger::Mishaps,
-    mishap::{Job, Mishap},
+    mishap::{Job, Mishap, is_panic},
 };
 use crate::{Environment, InvocationHandle, Outcome, Sandbox};
 
@@ -41,7 +41,7 @@ pub(super) struct Field {
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) ended: u64,
-    /// By the error's type; the empty one is a success.
+    /// `ok`, or the error's type.
     pub(super) by_type: BTreeMap<String, u64>,
     pub(super) process_faults: BTreeMap<&'static str, u64>,
     pub(super) longest: Duration,
@@ -136,7 +136,8 @@ fn settle(field: &Field, own: Option<Mishap>, before: Option<Mishap>, outcome: &
     let mut results = field.results();
     results.ended += 1;
     results.longest = results.longest.max(outcome.took);
-    *results.by_type.entry(outcome.error_type().unwrap_or_default().to_owned()).or_default() += 1;
+    let end = if is_panic(outcome) { "panic of the handler" } else { outcome.error_type().unwrap_or("ok") };
+    *results.by_type.entry(end.to_owned()).or_default() += 1;
     if let Some(mishap) = own.filter(|mishap| mishap.was_met(outcome)) {
         *results.process_faults.entry(mishap.name()).or_default() += 1;
     }
