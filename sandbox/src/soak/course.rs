@@ -58,8 +58,8 @@ impl Soak {
             .env("SOAK_WITNESS", witness.display().to_string())
             .env("LEASEHOLD_TABLE", TABLE)
             .env("LEASEHOLD_LEASE_DURATION", format!("{}ms", plan.lease.as_millis()))
-            .env("LEASEHOLD_POLL_FIRST", "10ms")
-            .env("LEASEHOLD_POLL_MAX", "100ms")
+            .env("LEASEHOLD_POLL_FIRST", "20ms")
+            .env("LEASEHOLD_POLL_MAX", "200ms")
             .env("LEASEHOLD_LOG", "info")
             .env("AWS_LAMBDA_LOG_FORMAT", "JSON")
             .env("AWS_LAMBDA_LOG_LEVEL", "ERROR");
