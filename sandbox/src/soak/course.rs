@@ -83,7 +83,7 @@ impl Soak {
     pub(super) async fn storm(&mut self, progress: &mut (dyn FnMut(&Progress) + Send)) -> Result<Duration, Error> {
         let field = Arc::clone(&self.field);
         let Some(proxy) = field.sandbox.faults() else { return Ok(Duration::ZERO) };
-        self.weather.begin(proxy);
+        self.weather.begin(proxy, field.sandbox.log());
         let mut workers = JoinSet::new();
         for number in 0..field.plan.environments {
             workers.spawn(worker::work(Arc::clone(&field), number));

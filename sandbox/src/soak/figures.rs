@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::Break;
 
+/// How many kinds of loss the table shows one by one; JSON has them all.
+const LOSSES_SHOWN: usize = 12;
+
 /// What a soak came to.
 #[derive(Debug, Default)]
 pub struct Figures {
@@ -103,7 +106,10 @@ impl fmt::Display for Figures {
         group("locks granted", self.granted, &mut std::iter::once(takeovers));
         group("rows freed", sum(&self.released), &mut parts(&self.released));
         let lost = |(why, beside, count): &(String, String, u64)| (format!("{why}; beside: {beside}"), *count);
-        group("locks lost", self.losses(), &mut self.lost.iter().map(lost));
+        let others: u64 = self.lost.iter().skip(LOSSES_SHOWN).map(|(.., count)| count).sum();
+        let others = (others > 0).then(|| ("beside other mixtures of these faults".to_owned(), others));
+        let mut shown = self.lost.iter().take(LOSSES_SHOWN).map(lost).chain(others);
+        group("locks lost", self.losses(), &mut shown);
         for (name, time) in [("longest wait", self.longest_wait), ("longest invocation", self.longest_invocation)] {
             rows.push([name.to_owned(), String::new(), format!("{:.2} s", time.as_secs_f64())]);
         }

@@ -105,10 +105,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// The faults that this owner met before it lost its lock.
+    /// What this owner met before it lost its lock: a stop that is longer than a lease, which is enough by itself, or
+    /// else the faults of its requests.
     fn faults_beside(&self, key: &str, owner: &str, request: &str) -> String {
-        let mut faults = self.weather.met(key, owner, self.back);
-        faults.extend(self.mishaps.of(request).map(Mishap::name));
+        let stop = self.mishaps.of(request).filter(|mishap| mishap.stops_keeper());
+        if let Some(mishap) = stop {
+            return mishap.name().to_owned();
+        }
+        let faults = self.weather.met(key, owner, self.back);
         if faults.is_empty() { "none of ours: the machine was too slow".to_owned() } else { faults.join(" + ") }
     }
 }

@@ -66,6 +66,11 @@ impl Mishap {
         !matches!(self, Self::Panic | Self::Error)
     }
 
+    /// Whether the keeper stands still for longer than a lease.
+    pub(super) const fn stops_keeper(self) -> bool {
+        matches!(self, Self::Freeze | Self::StopExtension)
+    }
+
     /// Whether the soak does it, and not the handler itself.
     pub(super) const fn comes_from_outside(self) -> bool {
         !matches!(self, Self::Abort | Self::Exit | Self::Panic | Self::Error | Self::Timeout)

@@ -9,7 +9,10 @@ use std::{
 use fastrand::Rng;
 
 use super::{Plan, fronts::Front};
-use crate::faults::{Answer, DateHeader, End, Fault, FaultProxy, Passing, Step};
+use crate::{
+    Log,
+    faults::{Answer, DateHeader, End, Fault, FaultProxy, Passing, Step},
+};
 
 /// How many faults are remembered of a key, to tell why its lock was lost.
 const REMEMBERED: usize = 256;
@@ -60,9 +63,15 @@ impl Weather {
     }
 
     /// From now on the proxy asks this weather.
-    pub(super) fn begin(&self, proxy: &FaultProxy) {
-        let weather = self.clone();
-        drop(proxy.inject_where(usize::MAX, move |passing| weather.judge(passing)));
+    pub(super) fn begin(&self, proxy: &FaultProxy, log: &Log) {
+        let (weather, log) = (self.clone(), log.clone());
+        drop(proxy.inject_where(usize::MAX, move |passing| {
+            let (kind, fault) = weather.judge(passing)?;
+            let Passing { number, step, key, owner, .. } = passing;
+            let (key, owner) = (key.as_deref().unwrap_or("-"), owner.as_deref().unwrap_or("-"));
+            log.note(format!("fault `{kind}` at request {number}: {step:?} of {key} by {owner}"));
+            Some(fault)
+        }));
     }
 
     /// No further fault.
@@ -100,7 +109,7 @@ impl Weather {
         kinds
     }
 
-    fn judge(&self, passing: &Passing) -> Option<Fault> {
+    fn judge(&self, passing: &Passing) -> Option<(&'static str, Fault)> {
         let mut state = self.lock();
         *state.requests.entry(passing.step).or_default() += 1;
         if state.calm || passing.step == Step::Other {
@@ -120,7 +129,7 @@ impl Weather {
                 recent.pop_front();
             }
         }
-        Some(fault)
+        Some((kind, fault))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
