@@ -53,7 +53,7 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let overstay = std::env::var("SOAK_OVERSTAY").is_ok_and(|value| value == "1");
     let witness = Witness::open(&PathBuf::from(std::env::var("SOAK_WITNESS")?), overstay)?;
-    let mut lease = LeaseLayer::builder("soak:{id}").reserve(Duration::from_millis(500));
+    let mut lease = LeaseLayer::builder("soak:{id}").reserve(Duration::from_secs(1));
     if overstay {
         lease = lease.on_loss(OnLoss::Signal);
     }

@@ -100,6 +100,7 @@ impl Soak {
     pub(super) async fn run(self) -> Result<ExitCode, CommandError> {
         let plan = self.plan()?;
         eprint(&format!("Building the extension and the soak's function ...\nSeed {}.\n", plan.seed))?;
+        eprint(&format!("Logs in {}.\n", plan.logs.display()))?;
         let programs = soak::build().await.map_err(|failed| CommandError::Usage(failed.to_string()))?;
         let mut shown = Shown { terminal: io::stderr().is_terminal(), plan: plan.clone(), next: 0 };
         let figures = soak::run(&plan, &programs, &mut |progress| shown.show(progress)).await?;

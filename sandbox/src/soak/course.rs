@@ -27,7 +27,7 @@ const TABLE: &str = "locks";
 /// How often the witness is asked for breaks; it looks at everything.
 const CHECK_EVERY: u32 = 10;
 /// How long a lease that was abandoned may block its key, beyond its length: what server time needs, and some more.
-const RECOVERY: Duration = Duration::from_secs(8);
+const RECOVERY: Duration = Duration::from_secs(10);
 /// How many events stay in memory.
 const KEPT: usize = 20_000;
 

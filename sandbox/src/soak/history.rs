@@ -28,30 +28,30 @@ pub(super) struct Told {
 /// longer than it is known to have run: its last line. A handler that was killed believed at most that long, and a
 /// frozen one that goes on believed all along, up to the end of what it had been told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub(super) struct Claim {
     /// What was locked.
-    pub key: String,
+    pub(super) key: String,
     /// The invocation.
-    pub request: String,
+    pub(super) request: String,
     /// The owner on the row, where there was one.
-    pub owner: Option<String>,
+    pub(super) owner: Option<String>,
     /// The fencing token.
-    pub token: Option<u64>,
+    pub(super) token: Option<u64>,
     /// When it was first told that it holds the key, in nanoseconds of the machine's monotonic clock: before it asked.
-    pub start: u64,
+    pub(super) start: u64,
     /// Until when it was told to hold it.
-    pub until: u64,
+    pub(super) until: u64,
     /// When it last said anything.
-    pub last: u64,
+    pub(super) last: u64,
     /// Whether its last look was answered with `held`.
-    pub looked: bool,
+    pub(super) looked: bool,
     /// Whether it said that its work was over.
-    pub ended: bool,
+    pub(super) ended: bool,
 }
 
 impl Claim {
     /// When it stopped to believe.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.until.min(self.last)
     }
 }

@@ -210,7 +210,8 @@ impl Job {
     }
 }
 
-/// The time of most invocations: enough for the wait, the work and a stop.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// The time of most invocations: enough for the wait, an attempt that is never answered, the work and a stop, on a slow
+/// machine.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The time of those that run into its end.
-const SHORT_TIMEOUT: Duration = Duration::from_millis(1_500);
+const SHORT_TIMEOUT: Duration = Duration::from_millis(2_500);

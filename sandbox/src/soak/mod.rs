@@ -37,7 +37,6 @@ use std::{
 pub use self::{
     check::Break,
     figures::Figures,
-    history::Claim,
     plan::{Broken, Plan},
 };
 use self::{
