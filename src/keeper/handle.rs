@@ -15,7 +15,7 @@ use super::standing::Standings;
 use super::tasks::Tasks;
 use crate::clock::Clock;
 use crate::protocol::{Outcome, OwnerId, Request};
-use crate::session::CheckAnswer;
+use crate::session::{CheckAnswer, VersionRange};
 use crate::store::{Lock, Store};
 
 /// Runs the lease protocol for the handlers that connect to it.
@@ -75,18 +75,19 @@ impl Keeper {
     /// A keeper over this store, living in this home.
     pub fn new(store: impl Store, clock: Arc<dyn Clock>, home: Arc<dyn Home>, options: KeeperOptions) -> Self {
         let standings = Arc::new(Standings::new(clock.clone()));
-        Self::with_standings(Box::new(store), clock, home, options, standings)
+        Self::with_standings(Box::new(store), clock, home, options, standings, VersionRange::SPOKEN)
     }
 
-    /// A keeper whose standings somebody else reads as well.
+    /// A keeper whose standings somebody else reads as well, and that serves these session versions.
     pub(super) fn with_standings(
         store: Box<dyn AnyStore>,
         clock: Arc<dyn Clock>,
         home: Arc<dyn Home>,
         options: KeeperOptions,
         standings: Arc<Standings>,
+        versions: VersionRange,
     ) -> Self {
-        let shared = Arc::new(Shared::new(store, clock, home, options, standings));
+        let shared = Arc::new(Shared::new(store, clock, home, options, standings, versions));
         Self { inner: Arc::new(Inner { shared, tasks: Tasks::new() }) }
     }
 

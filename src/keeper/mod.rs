@@ -25,6 +25,8 @@ mod home;
 #[cfg(feature = "in-process")]
 mod in_process;
 #[cfg(feature = "in-process")]
+mod lanes;
+#[cfg(feature = "in-process")]
 mod lease_task;
 #[cfg(feature = "in-process")]
 mod machine;

@@ -16,7 +16,7 @@ use super::outbox::Outbox;
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
 use crate::protocol::Subject;
-use crate::session::{Acquire, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
 const MAX_LEASES: usize = 1024;
@@ -63,7 +63,7 @@ impl Session {
     /// Serves the session to its end.
     pub(super) async fn run(mut self, connection: &mut Connection) {
         loop {
-            let message = match connection.receive().await {
+            let (kind, message) = match connection.receive().await {
                 Received::Line(ToKeeper::Acquire(acquire)) => {
                     self.acquire(*acquire);
                     continue;
@@ -78,9 +78,9 @@ impl Session {
                     return;
                 }
                 Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    "a session takes `acquire`, `release` and `end`".to_owned()
+                    (ErrorKind::Order, "a session takes `acquire`, `release` and `end`".to_owned())
                 }
-                Received::Unserved(message) => message,
+                Received::Unserved(kind, message) => (kind, message),
                 Received::End => {
                     self.end(GiveBack::Crash);
                     return;
@@ -88,7 +88,7 @@ impl Session {
             };
             self.tell_all_lost();
             self.end(GiveBack::Crash);
-            connection.refuse(message).await;
+            connection.refuse(kind, message).await;
             return;
         }
     }
