@@ -108,7 +108,8 @@ impl Wire {
             lane = self.lanes.enter(&request) => lane,
             // Neither was sent: whoever asked may ask again, and has nothing to clear up.
             _ = cuts.changed() => return failed(FailureKind::Throttled, "not sent before the environment could freeze"),
-            () = sleep(limit) => return failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB"),
+            // What is sent is to have time enough for an answer.
+            () = sleep(limit / 2) => return failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB"),
         };
         let limit = limit.saturating_sub(asked.elapsed());
         if let Some(flight) = flight {

@@ -41,7 +41,11 @@ const HOSTILE: [(ErrorKind, &[u8]); 20] = [
 /// What is too much of something.
 fn excessive() -> Vec<(ErrorKind, Vec<u8>)> {
     let nested = [&b"{\"type\":\"end\",\"x\":"[..], &b"[".repeat(20_000), &b"]".repeat(20_000), b"}\n"].concat();
-    vec![(ErrorKind::Line, vec![b'x'; MAX_LINE + 1]), (ErrorKind::Line, padded(MAX_LINE + 1)), (ErrorKind::Line, nested)]
+    vec![
+        (ErrorKind::Line, vec![b'x'; MAX_LINE + 1]),
+        (ErrorKind::Line, padded(MAX_LINE + 1)),
+        (ErrorKind::Line, nested),
+    ]
 }
 
 /// A `begin` of this length, by a field that nobody knows.
@@ -189,7 +193,8 @@ async fn half_a_line_holds_up_nothing_and_an_end_within_it_is_a_crash() {
 async fn bytes_may_come_one_at_a_time() {
     let world = World::new();
     let mut client = world.connect();
-    let lines = [padded(300), encode(&ToKeeper::Acquire(Box::new(acquire(1, "é")))).unwrap(), encode(&finished(1)).unwrap()];
+    let lines =
+        [padded(300), encode(&ToKeeper::Acquire(Box::new(acquire(1, "é")))).unwrap(), encode(&finished(1)).unwrap()];
     for byte in lines.concat() {
         client.send_bytes(&[byte]).await;
         tokio::task::yield_now().await;

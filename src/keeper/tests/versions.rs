@@ -154,7 +154,10 @@ async fn a_message_that_only_a_newer_version_knows_is_answered_with_its_kind_of_
     let mut client_of_two = world.begin().await;
     client_of_two.send_bytes(b"{\"type\":\"prolong\",\"id\":1,\"by_ms\":5}\n").await;
     let line = client_of_two.receive().await;
-    assert!(matches!(&line, FromKeeper::Error { kind: ErrorKind::Message, message } if message.contains("prolong")), "{line:?}");
+    assert!(
+        matches!(&line, FromKeeper::Error { kind: ErrorKind::Message, message } if message.contains("prolong")),
+        "{line:?}"
+    );
     assert_eq!(client_of_two.next().await, None);
 
     // To an older layer, as a kind of error that it does not know.
