@@ -12,8 +12,10 @@ use leasehold::keeper::Peer;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 
 use crate::backoff::Backoff;
+use crate::crowd::{self, Crowd, Told};
 use crate::peer;
 
 /// How often it is looked whether the socket's path still leads here.
@@ -132,41 +134,58 @@ async fn clear(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it. Whether the path
-/// still leads here is looked at with each of `events`, and now and then.
-pub async fn serve<F>(bound: &mut Bound, mut events: watch::Receiver<()>, session: impl Fn(UnixStream, Peer) -> F)
+/// Accepts connections and serves each in a task of its own, until it is dropped; the tasks end with it. Where descriptors
+/// run short, connections that are no sessions are closed for new ones, and the task is dropped wherever it is. Whether
+/// the path still leads here is looked at with each of `events`, and now and then.
+pub async fn serve<F>(bound: &mut Bound, mut events: watch::Receiver<()>, session: impl Fn(UnixStream, Peer, Told) -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let mut sessions = JoinSet::new();
+    let (mut sessions, mut crowd) = (JoinSet::new(), Crowd::new());
+    let mut serve = |sessions: &mut JoinSet<()>, crowd: &mut Crowd, stream: UnixStream| {
+        let (peer, told) = (peer::of(&stream), Told::default());
+        crowd.joined(sessions.spawn(session(stream, peer, told.clone())), told);
+    };
     let mut backoff = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
     let mut lost = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
     let mut look = tokio::time::interval(LOOK);
     loop {
+        let is_full = sessions.len() >= crowd::room();
         tokio::select! {
-            accepted = bound.listener.accept() => match accepted {
+            accepted = bound.listener.accept(), if !is_full => match accepted {
                 Ok((stream, _)) => {
                     backoff.succeeded();
-                    let peer = peer::of(&stream);
-                    sessions.spawn(session(stream, peer));
+                    let came = Instant::now();
+                    serve(&mut sessions, &mut crowd, stream);
+                    if sessions.len() >= crowd::room() {
+                        // So that the next one finds a place; this one may still say what it is for.
+                        crowd.close_one(came);
+                    }
                 }
                 Err(error) => {
-                    // Out of descriptors, mostly: the connection stays where it is and the socket readable, so
-                    // trying again at once would only spin.
+                    // Out of descriptors after all, mostly: the connection stays where it is and the socket readable,
+                    // so trying again at once would only spin.
                     let delay = backoff.failed();
                     if backoff.is_worth_a_line() {
                         tracing::warn!(%error, "a connection can't be accepted");
                     }
+                    crowd.close_one(Instant::now());
                     tokio::time::sleep(delay).await;
                 }
             },
-            Some(ended) = sessions.join_next() => note_panic(ended),
+            Some(ended) = sessions.join_next_with_id() => {
+                crowd.left(ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id));
+                note_panic(ended);
+            },
             _ = async { tokio::select! { Ok(()) = events.changed() => {}, _ = look.tick() => {} } } => {
+                // One that took the last place and has said nothing since.
+                if let Some(long_ago) = Instant::now().checked_sub(LOOK).filter(|_| is_full) {
+                    crowd.close_one(long_ago);
+                }
                 let Some(old) = keep(bound, &mut lost).await else { continue };
                 // Those who connected to it and were not accepted yet.
                 while let Poll::Ready(Ok((stream, _))) = poll_fn(|cx| Poll::Ready(old.poll_accept(cx))).await {
-                    let peer = peer::of(&stream);
-                    sessions.spawn(session(stream, peer));
+                    serve(&mut sessions, &mut crowd, stream);
                 }
             }
         }
@@ -189,7 +208,7 @@ async fn keep(bound: &mut Bound, lost: &mut Backoff) -> Option<UnixListener> {
     }
 }
 
-fn note_panic(ended: Result<(), JoinError>) {
+fn note_panic<T>(ended: Result<T, JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
@@ -211,7 +230,7 @@ mod tests {
         (folder, path)
     }
 
-    async fn own<F>(mut bound: Bound, session: impl Fn(UnixStream, Peer) -> F)
+    async fn own<F>(mut bound: Bound, session: impl Fn(UnixStream, Peer, Told) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -220,7 +239,7 @@ mod tests {
     }
 
     /// Says the peer's process id and closes; panics for a client that says `!`.
-    async fn say_pid(mut stream: UnixStream, peer: Peer) {
+    async fn say_pid(mut stream: UnixStream, peer: Peer, _: Told) {
         assert_ne!(stream.read_u8().await.unwrap(), b'!', "asked for");
         stream.write_u32(peer.pid).await.unwrap();
     }
@@ -271,7 +290,7 @@ mod tests {
         let alive = Arc::new(());
         let kept = Arc::clone(&alive);
         let listener = bind(&path).await.unwrap();
-        let server = tokio::spawn(own(listener, move |stream, _| {
+        let server = tokio::spawn(own(listener, move |stream, _, _| {
             let kept = Arc::clone(&kept);
             async move {
                 let _kept = (stream, kept);

@@ -117,8 +117,19 @@ impl Connection {
     }
 }
 
-/// Serves a connection to its end.
-pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
+/// What a connection is for, as its first line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A layer says that it is there.
+    Hello,
+    /// Somebody asks whether leases are held.
+    Check,
+    /// A session, whose end is a handler's.
+    Session,
+}
+
+/// Serves a connection to its end, and tells what it is for.
+pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer, opened: impl FnOnce(Opening)) {
     let shared = &keeper.inner.shared;
     let mut connection = Connection::new(stream, shared.stopping.subscribe());
     let Ok(first) = timeout(FIRST_LINE, connection.receive()).await else {
@@ -127,6 +138,7 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
     match first {
         Received::Line(ToKeeper::Hello { versions }) => {
             if let Some(began) = began(&mut connection, shared.versions, versions).await {
+                opened(Opening::Hello);
                 shared.home.hello();
                 connection.outbox.tell(&began);
                 only(connection, "`hello` comes alone on its connection", |_| None).await;
@@ -134,6 +146,7 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
         }
         Received::Line(ToKeeper::Begin { versions, request_id, deadline_ms, lost }) => {
             if let Some(began) = began(&mut connection, shared.versions, versions).await {
+                opened(Opening::Session);
                 if !lost.is_empty() {
                     shared.home.no_longer_believed(&lost);
                 }
@@ -143,6 +156,7 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
             }
         }
         Received::Line(line @ ToKeeper::Check { .. }) => {
+            opened(Opening::Check);
             let answer = |line: &ToKeeper| match line {
                 ToKeeper::Check { owner } => Some(FromKeeper::Checked(keeper.check(*owner))),
                 _ => None,

@@ -7,7 +7,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::any_store::AnyStore;
-use super::connection;
+use super::connection::{self, Opening};
 use super::counts::KeeperCounts;
 use super::home::{Home, Peer};
 use super::shared::{KeeperOptions, Shared};
@@ -104,7 +104,17 @@ impl Keeper {
     ///
     /// The connection is closed, and what it held goes the way of a crash.
     pub async fn serve(&self, stream: UnixStream, peer: Peer) {
-        connection::serve(self, stream, peer).await;
+        connection::serve(self, stream, peer, |_| {}).await;
+    }
+
+    /// Like [`serve`](Self::serve), and tells what the connection is for once its first line says so: a home that runs
+    /// short of descriptors can do without all but the sessions.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`serve`](Self::serve).
+    pub async fn serve_telling(&self, stream: UnixStream, peer: Peer, opened: impl FnOnce(Opening) + Send) {
+        connection::serve(self, stream, peer, opened).await;
     }
 
     /// What `check` would answer about this owner, without a connection.

@@ -50,6 +50,8 @@ mod wire;
 mod wording;
 
 #[cfg(feature = "in-process")]
+pub use connection::Opening;
+#[cfg(feature = "in-process")]
 pub use counts::KeeperCounts;
 #[cfg(feature = "in-process")]
 pub use handle::{Drained, Keeper};

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bad_input;
+mod crowd;
 mod extension;
 mod fake_api;
 mod holding;
