@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use leasehold::keeper::Opening;
 use rustix::process::{Resource, getrlimit};
@@ -20,6 +21,9 @@ use crate::backoff::Backoff;
 const EACH: u64 = 2;
 /// Kept for everything else: DynamoDB has at most 128 connections, the keeper's lanes see to that.
 const RESERVED: u64 = 160;
+
+/// How long a connection has at least to say what it is for: its first line may be there and not be read yet.
+const TURN: Duration = Duration::from_millis(50);
 
 /// How many connections may be open: read again each time, for the limit can be changed while the process runs.
 pub(crate) fn room() -> usize {
@@ -71,7 +75,7 @@ struct Member {
 
 impl Crowd {
     pub(crate) const fn new() -> Self {
-        let counts = Backoff::new(std::time::Duration::ZERO, std::time::Duration::ZERO);
+        let counts = Backoff::new(Duration::ZERO, Duration::ZERO);
         Self { open: Vec::new(), closed: counts, full: counts }
     }
 
@@ -85,46 +89,55 @@ impl Crowd {
         self.open.retain(|member| member.task.id() != task);
     }
 
-    /// Closes the connection that can best be done without, of those that came before this moment; whether there was
-    /// one. Its descriptors are free once its task has ended.
-    pub(crate) fn close_one(&mut self, came_before: Instant) -> bool {
-        let old = self.open.iter().enumerate().filter(|(_, member)| member.since < came_before);
+    /// Whether there is no room for another.
+    pub(crate) fn is_full(&self) -> bool {
+        self.open.len() >= room()
+    }
+
+    /// From when on a connection can be closed for another; `None` where all are sessions.
+    pub(crate) fn dispensable_from(&self) -> Option<Instant> {
+        let dispensable = self.open.iter().filter(|member| member.told.standing() != SESSION);
+        dispensable.map(|member| member.since + TURN).min()
+    }
+
+    /// Closes the connection that can best be done without, of those that had their turn to say what they are for. Its
+    /// descriptors are free once its task has ended.
+    pub(crate) fn close_one(&mut self) {
+        let now = Instant::now();
+        let had_their_turn = self.open.iter().enumerate().filter(|(_, member)| member.since + TURN <= now);
         // The first of the smallest is the oldest of the most dispensable.
-        let most_dispensable = old.map(|(at, member)| (member.told.standing(), at)).min();
-        match most_dispensable {
-            Some((SILENT | IDLE, at)) => {
-                let member = self.open.remove(at);
-                member.task.abort();
-                self.closed.failed();
-                if self.closed.is_worth_a_line() {
-                    tracing::warn!("descriptors run short: a connection that is no session is closed for the next one");
-                }
-                true
+        let most_dispensable = had_their_turn.map(|(at, member)| (member.told.standing(), at)).min();
+        if let Some((SILENT | IDLE, at)) = most_dispensable {
+            self.open.remove(at).task.abort();
+            self.closed.failed();
+            if self.closed.is_worth_a_line() {
+                tracing::warn!("descriptors run short: a connection that is no session is closed for the next one");
             }
-            _ => {
-                self.full.failed();
-                if self.full.is_worth_a_line() {
-                    tracing::warn!(
-                        open = self.open.len(),
-                        "descriptors run short: who connects next waits until a session ends"
-                    );
-                }
-                false
-            }
+        }
+    }
+
+    /// Notes that who connects next waits until somebody leaves.
+    pub(crate) fn note_full(&mut self) {
+        self.full.failed();
+        if self.full.is_worth_a_line() {
+            tracing::warn!(
+                open = self.open.len(),
+                "descriptors run short: who connects next waits until a session ends"
+            );
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tokio::task::JoinSet;
+    use tokio::time::advance;
 
     use super::*;
 
-    /// Opens these connections, one a millisecond, and closes one after the other until none can be; in which order.
-    async fn order(openings: &[Option<Opening>], came_before: Duration) -> Vec<usize> {
+    /// Opens these connections, one a millisecond, and closes one after the other, this long after the first, until none
+    /// can be; in which order.
+    async fn order(openings: &[Option<Opening>], after: Duration) -> Vec<usize> {
         let start = Instant::now();
         let (mut crowd, mut tasks, mut ids) = (Crowd::new(), JoinSet::new(), Vec::new());
         for opening in openings {
@@ -135,15 +148,20 @@ mod tests {
             }
             ids.push(task.id());
             crowd.joined(task, told);
-            tokio::time::advance(Duration::from_millis(1)).await;
+            advance(Duration::from_millis(1)).await;
         }
+        advance(after - start.elapsed()).await;
         let mut closed = Vec::new();
-        while crowd.close_one(start + came_before) {
+        loop {
+            let before = crowd.open.len();
+            crowd.close_one();
+            if crowd.open.len() == before {
+                return closed;
+            }
             let ended = tasks.join_next().await.unwrap().unwrap_err();
             assert!(ended.is_cancelled());
             closed.push(ids.iter().position(|id| *id == ended.id()).unwrap());
         }
-        closed
     }
 
     #[tokio::test(start_paused = true)]
@@ -155,16 +173,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_that_just_came_may_still_say_what_it_is_for() {
-        assert_eq!(order(&[None, None, None], Duration::from_millis(2)).await, [0, 1]);
+        assert_eq!(order(&[None, None, None], TURN + Duration::from_millis(1)).await, [0, 1]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_left_is_not_closed() {
+    async fn one_that_left_is_not_closed_and_is_not_waited_for() {
         let (mut crowd, mut tasks) = (Crowd::new(), JoinSet::new());
         let task = tasks.spawn(async {});
         let id = task.id();
         crowd.joined(task, Told::default());
+        assert_eq!(crowd.dispensable_from(), Some(Instant::now() + TURN));
         crowd.left(id);
-        assert!(!crowd.close_one(Instant::now() + Duration::from_secs(1)));
+        assert_eq!(crowd.dispensable_from(), None);
     }
 }

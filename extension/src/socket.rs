@@ -12,7 +12,7 @@ use leasehold::keeper::Peer;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::crowd::{self, Crowd, Told};
@@ -142,7 +142,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let (mut sessions, mut crowd) = (JoinSet::new(), Crowd::new());
-    let mut serve = |sessions: &mut JoinSet<()>, crowd: &mut Crowd, stream: UnixStream| {
+    let serve = |sessions: &mut JoinSet<()>, crowd: &mut Crowd, stream: UnixStream| {
         let (peer, told) = (peer::of(&stream), Told::default());
         crowd.joined(sessions.spawn(session(stream, peer, told.clone())), told);
     };
@@ -150,17 +150,16 @@ where
     let mut lost = Backoff::new(Duration::from_millis(10), Duration::from_secs(1));
     let mut look = tokio::time::interval(LOOK);
     loop {
-        let is_full = sessions.len() >= crowd::room();
+        let may_accept = sessions.len() < crowd::room();
+        let dispensable = crowd.dispensable_from().filter(|_| crowd.is_full());
+        if dispensable.is_none() && crowd.is_full() {
+            crowd.note_full();
+        }
         tokio::select! {
-            accepted = bound.listener.accept(), if !is_full => match accepted {
+            accepted = bound.listener.accept(), if may_accept => match accepted {
                 Ok((stream, _)) => {
                     backoff.succeeded();
-                    let came = Instant::now();
                     serve(&mut sessions, &mut crowd, stream);
-                    if sessions.len() >= crowd::room() {
-                        // So that the next one finds a place; this one may still say what it is for.
-                        crowd.close_one(came);
-                    }
                 }
                 Err(error) => {
                     // Out of descriptors after all, mostly: the connection stays where it is and the socket readable,
@@ -169,7 +168,7 @@ where
                     if backoff.is_worth_a_line() {
                         tracing::warn!(%error, "a connection can't be accepted");
                     }
-                    crowd.close_one(Instant::now());
+                    crowd.close_one();
                     tokio::time::sleep(delay).await;
                 }
             },
@@ -177,11 +176,9 @@ where
                 crowd.left(ended.as_ref().map_or_else(JoinError::id, |(id, ())| *id));
                 note_panic(ended);
             },
+            // So that the next one finds a place.
+            () = sleep_until(dispensable.unwrap_or_else(Instant::now)), if dispensable.is_some() => crowd.close_one(),
             _ = async { tokio::select! { Ok(()) = events.changed() => {}, _ = look.tick() => {} } } => {
-                // One that took the last place and has said nothing since.
-                if let Some(long_ago) = Instant::now().checked_sub(LOOK).filter(|_| is_full) {
-                    crowd.close_one(long_ago);
-                }
                 let Some(old) = keep(bound, &mut lost).await else { continue };
                 // Those who connected to it and were not accepted yet.
                 while let Poll::Ready(Ok((stream, _))) = poll_fn(|cx| Poll::Ready(old.poll_accept(cx))).await {
