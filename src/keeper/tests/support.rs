@@ -219,6 +219,11 @@ impl Client {
         timeout(3600 * SECOND, self.reader.next()).await.expect("something comes").unwrap()
     }
 
+    /// The next line as it was said, or the end.
+    pub(super) async fn next_json(&mut self) -> Option<serde_json::Value> {
+        timeout(3600 * SECOND, self.reader.next()).await.expect("something comes").unwrap()
+    }
+
     /// Nothing comes for this long.
     pub(super) async fn hears_nothing(&mut self, during: Duration) {
         let line = timeout(during, self.reader.next::<FromKeeper>()).await;
