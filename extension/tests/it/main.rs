@@ -10,6 +10,7 @@ mod fake_api;
 mod holding;
 mod life;
 mod next;
+mod python;
 mod registration;
 mod session;
 
