@@ -208,7 +208,7 @@ impl Home for World {
     }
 
     fn may_answer_before_write(&self, session: SessionId) -> bool {
-        session.0 % 2 == 0
+        session.0.is_multiple_of(2)
     }
 
     fn attempt(&self, _: Peer, _: &Lock, owner: OwnerId, keep_on_crash: bool) {
