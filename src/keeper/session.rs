@@ -19,7 +19,9 @@ use crate::protocol::Subject;
 use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
-const MAX_LEASES: usize = 1024;
+pub(super) const MAX_LEASES: usize = 1024;
+/// How many all sessions of a keeper may have: each takes some memory, and a function has little.
+pub(super) const MAX_LEASES_IN_ALL: usize = 4096;
 /// How long a connection stays open after `end`, for answers that wait for a write.
 const LINGER: Duration = Duration::from_secs(5);
 
@@ -112,6 +114,12 @@ impl Session {
         }
         if self.leases.len() >= MAX_LEASES {
             return Err((FailKind::BadRequest, format!("a session may have at most {MAX_LEASES} leases under way")));
+        }
+        if self.keeper.inner.tasks.live() >= MAX_LEASES_IN_ALL {
+            return Err((
+                FailKind::BadRequest,
+                format!("a keeper may have at most {MAX_LEASES_IN_ALL} leases under way"),
+            ));
         }
         let terms =
             Terms::read(acquire, &self.invocation, shared.now()).map_err(|message| (FailKind::BadRequest, message))?;

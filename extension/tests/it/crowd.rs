@@ -90,6 +90,31 @@ async fn silent_connections_take_no_sessions_place() {
 }
 
 #[tokio::test]
+async fn a_lease_is_renewed_while_four_hundred_are_asked_for() {
+    let (mut api, place, rows) = (FakeApi::start().await, Place::new(), Rows::new().await);
+    let mut extension = started(&mut api, &place, &rows).await;
+    let socket = place.socket();
+    let _holder = hold(&socket, "held").await;
+    let before = rows.version("held").await;
+    let mut asking = Client::begin(&socket, "many").await;
+    asking.wait_ms = 60_000;
+    for id in 1..=400 {
+        asking.ask(id, &format!("k-{id}"), OnCrash::Release).await;
+    }
+    for _ in 1..=400 {
+        let answer = asking.hear().await;
+        assert!(matches!(answer, FromKeeper::Granted { .. }), "{answer:?}");
+    }
+    // All are held at the same time, and the first as well.
+    renewals(&rows, &extension, "held", 3).await;
+    assert!(rows.is_held("held").await && rows.version("held").await >= before + 3);
+    assert_eq!(extension.count_said("lost"), 0);
+    drop(asking);
+    rows.freed("k-400").await;
+    assert!(extension.is_running());
+}
+
+#[tokio::test]
 async fn more_sessions_than_descriptors_wait_their_turn() {
     let (mut api, place, rows) = (FakeApi::start().await, Place::new(), Rows::new().await);
     let mut extension = started(&mut api, &place, &rows).await;

@@ -50,7 +50,7 @@ impl Rows {
         row.expect("a row that was held stays").contains_key("owner")
     }
 
-    async fn freed(&self, key: &str) {
+    pub(crate) async fn freed(&self, key: &str) {
         soon(async {
             while self.is_held(key).await {
                 tokio::task::yield_now().await;
@@ -65,6 +65,7 @@ pub(crate) struct Client {
     reader: LineReader<OwnedReadHalf>,
     writer: LineWriter<OwnedWriteHalf>,
     pub(crate) lease_ms: u64,
+    pub(crate) wait_ms: u64,
 }
 
 impl Client {
@@ -74,7 +75,7 @@ impl Client {
 
     pub(crate) fn over(stream: UnixStream) -> Self {
         let (reader, writer) = stream.into_split();
-        Self { reader: LineReader::new(reader), writer: LineWriter::new(writer), lease_ms: 300_000 }
+        Self { reader: LineReader::new(reader), writer: LineWriter::new(writer), lease_ms: 300_000, wait_ms: 0 }
     }
 
     async fn hello(socket: &Path) {
@@ -100,12 +101,18 @@ impl Client {
     }
 
     pub(crate) async fn acquire(&mut self, key: &str, on_crash: OnCrash) -> FromKeeper {
+        self.ask(1, key, on_crash).await;
+        self.hear().await
+    }
+
+    /// Asks for a lease and does not wait for it.
+    pub(crate) async fn ask(&mut self, id: u64, key: &str, on_crash: OnCrash) {
         let acquire = Acquire {
-            id: 1,
+            id,
             key: key.to_owned(),
             table: Table::new(TABLE),
             lease_ms: self.lease_ms,
-            wait_ms: 0,
+            wait_ms: self.wait_ms,
             answer_within_ms: None,
             polling: PollingMs::default(),
             on_crash,
@@ -114,7 +121,6 @@ impl Client {
             holder: HolderInfo::default(),
         };
         self.say(&ToKeeper::Acquire(Box::new(acquire))).await;
-        self.hear().await
     }
 
     pub(crate) async fn hold(socket: &Path, request_id: &str, key: &str) -> Self {

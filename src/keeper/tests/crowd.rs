@@ -8,7 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::memory_store::{Fate, MemoryStore};
 use super::support::{SECOND, World, acquire};
 use crate::keeper::lanes::{CONTENDING, HOLDING};
-use crate::protocol::{FailureKind, Request};
+use crate::keeper::session::{MAX_LEASES, MAX_LEASES_IN_ALL};
+use crate::protocol::{FailureKind, HolderInfo, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, encode};
 
 const MS: Duration = Duration::from_millis(1);
@@ -98,6 +99,47 @@ async fn renewals_under_way_are_bounded_as_well() {
     let sent = sent.lock().unwrap();
     assert_eq!(sent.len(), 2 * HOLDING);
     assert_eq!(sent.iter().filter(|at| **at == sent[0]).count(), HOLDING, "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn more_leases_than_a_keeper_may_have_are_refused_until_others_end() {
+    let world = World::new();
+    world.store.decide(|_, request| match request {
+        Request::Acquire { .. } => Fate::SWALLOWED,
+        _ => Fate::USUAL,
+    });
+    let mut sessions = Vec::new();
+    for at in 0..MAX_LEASES_IN_ALL / MAX_LEASES {
+        let mut client = world.begin().await;
+        for id in 0..MAX_LEASES as u64 {
+            client.acquire(acquire(id, &format!("{at}-{id}"))).await;
+        }
+        // It is served in order: what is asked for before this is under way.
+        client.release(9_999, ReleaseReason::Finished, true).await;
+        assert_eq!(client.receive().await, FromKeeper::Released { id: 9_999 });
+        sessions.push(client);
+    }
+    let mut next = world.begin().await;
+    next.acquire(acquire(1, "next")).await;
+    let (kind, message) = next.failed(1).await;
+    assert!(kind == FailKind::BadRequest && message.contains("4096"), "{message}");
+    for client in sessions {
+        client.vanish().await;
+    }
+    world.store.decide(|_, _| Fate::USUAL);
+    world.all_ended().await;
+    next.take(2, "next").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_people_are_told_is_cut_to_what_they_read() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    let holder = HolderInfo { template: "x".repeat(50_000), ..HolderInfo::default() };
+    client.acquire(Acquire { holder, ..acquire(1, "a") }).await;
+    client.granted(1).await;
+    let Row::Held(row) = world.store.row("a") else { panic!("not held") };
+    assert!(row.holder.unwrap().template.len() < 2_100);
 }
 
 #[tokio::test(start_paused = true)]
