@@ -19,8 +19,8 @@ use crate::backoff::Backoff;
 
 /// A connection's own, and its process's.
 const EACH: u64 = 2;
-/// Kept for everything else: DynamoDB has at most 128 connections, the keeper's lanes see to that.
-const RESERVED: u64 = 160;
+/// Kept for everything else: DynamoDB has some 80 connections at most, the keeper's lanes see to that.
+const RESERVED: u64 = 128;
 
 /// How long a connection has at least to say what it is for: its first line may be there and not be read yet.
 const TURN: Duration = Duration::from_millis(50);
