@@ -61,7 +61,7 @@ fn every_message_has_an_example_with_all_its_fields() {
     for message in messages() {
         let of_this_type = examples.iter().filter(|example| example["type"] == message["type"]);
         let of_this_state = of_this_type.filter(|example| example.get("state") == message.get("state"));
-        let shown: BTreeSet<String> = of_this_state.flat_map(|example| names(example)).collect();
+        let shown: BTreeSet<String> = of_this_state.flat_map(names).collect();
         assert!(!shown.is_empty(), "no example of {message}");
         let told = names(&message).into_iter().filter(|name| !shown.contains(name));
         // What no example shows stands in a table at least.
