@@ -79,7 +79,12 @@ impl Connection {
 
     /// Tells why the last line is not served, as the last thing that is told.
     pub(super) async fn refuse(&mut self, kind: ErrorKind, message: String) {
-        tracing::warn!(reason = message, "a connection is closed for a line that can't be served");
+        if kind == ErrorKind::Silence {
+            // There may be many, and none of them has asked for anything.
+            tracing::debug!("a connection is closed that said nothing");
+        } else {
+            tracing::warn!(reason = message, "a connection is closed for a line that can't be served");
+        }
         self.outbox.tell(&FromKeeper::Error { kind, message: cut(message) });
         let _ = timeout(FAREWELL, async {
             while !self.outbox.is_empty() {
