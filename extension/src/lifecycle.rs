@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::api::{self, Api, Endpoint};
 use crate::backoff::Backoff;
+use crate::crowd::Told;
 use crate::home::ExtensionHome;
 use crate::journal::Journal;
 use crate::next_loop::{self, Shutdown};
@@ -97,12 +98,12 @@ async fn serve(settings: Arc<Settings>, mut bound: Option<Bound>, home: Arc<Exte
     supervise("socket", || {
         let (bound, home, keeper) = (bound.clone(), home.clone(), keeper.clone());
         async move {
-            let session = |stream, peer| {
+            let session = |stream, peer, told: Told| {
                 let keeper = keeper.clone();
                 async move {
                     tokio::select! {
                         biased;
-                        () = keeper.serve(stream, peer) => {}
+                        () = keeper.serve_telling(stream, peer, |opening| told.opened(opening)) => {}
                         // Not served any further counts as a crash of the handler, which it is.
                         () = peer::gone(peer) => {}
                     }

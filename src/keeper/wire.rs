@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::any_store::AnyStore;
 use super::counts::Counters;
 use super::flights::{Flight, Flights};
+use super::lanes::Lanes;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::store::Lock;
@@ -31,6 +32,7 @@ pub(super) struct Wire {
     counters: Arc<Counters>,
     pool: Mutex<Pool>,
     flights: Flights,
+    lanes: Lanes,
     /// Counts up when everything in flight is to be given up.
     cuts: watch::Sender<u64>,
     /// Until when writes wait.
@@ -60,6 +62,7 @@ impl Wire {
             counters,
             pool,
             flights: Flights::new(),
+            lanes: Lanes::new(),
             cuts: watch::Sender::new(0),
             quiet: watch::Sender::new(None),
         }
@@ -96,8 +99,20 @@ impl Wire {
         flight: Option<&mut Flight>,
     ) -> Answer {
         let mut cuts = self.cuts.subscribe();
-        if let Some(flight) = flight {
+        if flight.is_some() {
             self.wait_for_quiet_to_end().await;
+        }
+        let asked = Instant::now();
+        let _lane = tokio::select! {
+            biased;
+            lane = self.lanes.enter(&request) => lane,
+            // Neither was sent: whoever asked may ask again, and has nothing to clear up.
+            _ = cuts.changed() => return failed(FailureKind::Throttled, "not sent before the environment could freeze"),
+            // What is sent is to have time enough for an answer.
+            () = sleep(limit / 2) => return failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB"),
+        };
+        let limit = limit.saturating_sub(asked.elapsed());
+        if let Some(flight) = flight {
             flight.take_off();
         }
         self.renew_pool();

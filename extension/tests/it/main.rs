@@ -4,11 +4,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bad_input;
+mod crowd;
 mod extension;
 mod fake_api;
 mod holding;
 mod life;
 mod next;
+mod python;
 mod registration;
 mod session;
 
