@@ -38,21 +38,24 @@ impl std::error::Error for Ended {}
 /// Serves the connection until either side ends it or all are cut.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
-    let socket = match prepare(stream) {
+    let (stream, socket) = match prepare(stream) {
         Ok((stream, socket)) => (stream, Arc::new(socket)),
         Err(error) => return tracing::warn!(%error, "a connection to the fault proxy can't be used"),
     };
-    let (stream, socket) = socket;
     let service = service_fn(|request: Request<Incoming>| {
         let (shared, socket) = (Arc::clone(&shared), Arc::clone(&socket));
         async move { answer(request, shared, &socket).await }
     });
-    let served = http1::Builder::new().header_read_timeout(None).serve_connection(TokioIo::new(stream), service);
+    let mut http = http1::Builder::new();
+    // Left to itself, hyper gives every reply a `Date`, also one that is to have none.
+    let served = http.header_read_timeout(None).auto_date_header(false).serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         served = served => if let Err(error) = served {
             tracing::debug!(%error, "a connection through the fault proxy ended early");
         },
-        _ = cuts.changed() => {}
+        _ = cuts.changed() => if cuts.borrow().reset {
+            make_reset(&socket);
+        }
     }
 }
 
@@ -170,12 +173,15 @@ impl Way<'_> {
 async fn end(by: End, socket: &std::net::TcpStream) -> Reply {
     match by {
         End::Close => {}
-        End::Reset => {
-            if let Err(error) = set_socket_linger(socket, Some(Duration::ZERO)) {
-                tracing::warn!(%error, "a connection could not be made to end by a reset");
-            }
-        }
+        End::Reset => make_reset(socket),
         End::Silence => std::future::pending().await,
     }
     Err(Ended)
+}
+
+/// The socket's end, when it comes, is a reset.
+fn make_reset(socket: &std::net::TcpStream) {
+    if let Err(error) = set_socket_linger(socket, Some(Duration::ZERO)) {
+        tracing::warn!(%error, "a connection could not be made to end by a reset");
+    }
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod failures;
+
 use std::sync::Arc;
 
 use super::{Budget, Contender};
@@ -265,7 +267,7 @@ fn a_row_that_an_unknown_attempt_of_mine_took_is_written_at_once() {
 }
 
 #[test]
-fn giving_up_sends_one_release_and_tells_the_verdict_after_its_answer() {
+fn giving_up_sends_a_release_and_tells_the_verdict_after_its_answer() {
     let mut rig = Rig::new();
     let mut contender = contender(&mut rig, 300, None);
     for attempt in 1..=2 {
@@ -281,7 +283,7 @@ fn giving_up_sends_one_release_and_tells_the_verdict_after_its_answer() {
     assert_eq!(request, Request::Release { owners: vec![owner(1), owner(2)], ttl: None });
     assert_eq!(contender.poll_action(), None);
 
-    contender.handle_answer(&mut rig.cx(), id, failed(FailureKind::Timeout));
+    contender.handle_answer(&mut rig.cx(), id, written(0));
     assert!(
         matches!(verdict(contender.poll_action()), Verdict::Failed(failure) if failure.kind == FailureKind::Connection)
     );
@@ -334,12 +336,24 @@ fn a_cancel_between_two_looks_ends_it_at_once() {
 #[test]
 fn requests_get_their_timeouts() {
     let mut rig = Rig::new();
-    let mut warm = contender(&mut rig, 2_000, None);
+    let mut warm = contender(&mut rig, 60_000, None);
     let (id, _, timeout) = sent(warm.poll_action());
     assert_eq!(timeout, ms(5_000), "an attempt");
     warm.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
     sleep(&mut rig, &mut warm);
     assert_eq!(sent(warm.poll_action()).2, ms(2_000), "a look: a third of the lease");
+
+    let mut short = contender(&mut rig, 2_000, None);
+    let (id, _, timeout) = sent(short.poll_action());
+    assert_eq!(timeout, ms(1_000), "half of what is left of the wait");
+    short.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
+    sleep(&mut rig, &mut short);
+    let (id, _, timeout) = sent(short.poll_action());
+    assert_eq!(timeout, ms(975), "a look, too");
+    rig.advance(600);
+    short.handle_answer(&mut rig.cx(), id, read(held(99, 5, 4_000)));
+    sleep(&mut rig, &mut short);
+    assert_eq!(sent(short.poll_action()).2, ms(2_000 - 50 - 600 - 100), "the last look: until the end of the wait");
 
     assert_eq!(sent(contender(&mut rig, 100, Some(300)).poll_action()).2, ms(300), "what is left");
     rig.warm = false;
