@@ -3,15 +3,15 @@
 use crate::cell::cells;
 
 cells! { Extension Stop:
-    before_begin => BeforeBegin, None, Absent, FirstTry;
-    begin_sent => BeginSent, None, Absent, FirstTry;
-    acquire_sent_not_written => AcquireSent, None, Absent, Observed;
-    written_not_answered => Written, None, Held, Observed;
-    granted_unread => Unread, Some("LeaseLost"), Held, Observed;
-    handler_running => Running, Some("LeaseLost"), Held, Observed;
-    renewal_in_flight => Renewal, Some("LeaseLost"), Held, Observed;
-    response_posted_release_not_sent => Posted, None, Held, Observed;
-    release_in_flight => Releasing, None, Held, Freed("finished");
-    released_next_not_called => Released, None, Free, FirstTry;
-    frozen => Frozen, None, Free, FirstTry;
+    before_begin => BeforeBegin, [], Absent, FirstTry;
+    begin_sent => BeginSent, [], Absent, FirstTry;
+    acquire_sent_not_written => AcquireSent, ["StoreUnavailable"], Absent, Observed;
+    written_not_answered => Written, ["StoreUnavailable"], Held, Observed;
+    granted_unread => Unread, ["LeaseLost"], Held, Observed;
+    handler_running => Running, ["LeaseLost"], Held, Observed;
+    renewal_in_flight => Renewal, ["LeaseLost"], Held, Observed;
+    response_posted_release_not_sent => Posted, [], Held, Observed;
+    release_in_flight => Releasing, [], Held, Freed("finished");
+    released_next_not_called => Released, [], Free, FirstTry;
+    frozen => Frozen, [], Free, FirstTry;
 }

@@ -3,15 +3,15 @@
 use crate::cell::cells;
 
 cells! { Handler Stop:
-    before_begin => BeforeBegin, None, Absent, FirstTry;
-    begin_sent => BeginSent, None, Absent, FirstTry;
-    acquire_sent_not_written => AcquireSent, None, Absent, Freed("finished");
-    written_not_answered => Written, None, Held, Freed("finished");
-    granted_unread => Unread, None, Held, Freed("finished");
-    handler_running => Running, None, Held, Freed("finished");
-    renewal_in_flight => Renewal, None, Held, Freed("finished");
-    response_posted_release_not_sent => Posted, None, Held, Freed("finished");
-    release_in_flight => Releasing, None, Held, Freed("finished");
-    released_next_not_called => Released, None, Free, FirstTry;
-    frozen => Frozen, None, Free, FirstTry;
+    before_begin => BeforeBegin, [], Absent, FirstTry;
+    begin_sent => BeginSent, [], Absent, FirstTry;
+    acquire_sent_not_written => AcquireSent, [], Absent, Freed("finished");
+    written_not_answered => Written, [], Held, Freed("finished");
+    granted_unread => Unread, [], Held, Freed("finished");
+    handler_running => Running, [], Held, Freed("finished");
+    renewal_in_flight => Renewal, [], Held, Freed("finished");
+    response_posted_release_not_sent => Posted, [], Held, Freed("finished");
+    release_in_flight => Releasing, [], Held, Freed("finished");
+    released_next_not_called => Released, [], Free, FirstTry;
+    frozen => Frozen, [], Free, FirstTry;
 }
