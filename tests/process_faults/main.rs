@@ -3,12 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod cell;
+mod clocks;
 mod extension_aborted;
 mod extension_killed;
 mod extension_stopped;
+mod freezes;
 mod handler_aborted;
+mod handler_ends;
 mod handler_killed;
 mod handler_stopped;
+mod managed;
 mod next;
+mod shutdown;
 mod stage;
 mod steps;
+mod timeouts;
+mod tmp;

@@ -1,12 +1,12 @@
 //! The steps of an invocation, and how it is brought to each of them and held there.
 
 use leasehold_sandbox::{
-    EventKind, InvocationHandle,
+    EventKind, InvocationHandle, Process,
     faults::{self, Fault, Injected},
 };
 use serde_json::{Value, json};
 
-use crate::stage::{KEY, SOON, Stage};
+use crate::stage::{KEY, SOON, Stage, extension};
 
 /// How far the invocation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,6 +93,9 @@ impl Stage {
                 let frozen = |event: &leasehold_sandbox::Event| event.kind == EventKind::Frozen;
                 let answered = self.sandbox.log().find(|event| is_answer(&event.kind, &id)).unwrap();
                 self.sandbox.log().wait_for_after(answered.index, frozen, SOON).await.unwrap();
+                // A signal that comes before the stop has come to its process would hit it running.
+                self.stopped(0, Process::Runtime).await;
+                self.stopped(0, extension()).await;
             }
             Step::AcquireSent | Step::Written | Step::Renewal => {}
         }
