@@ -97,7 +97,7 @@ const SECOND: &str = "second";
 impl Cell {
     pub(crate) async fn play(self) {
         let lease = self.lease();
-        let stage = Stage::warm(staged(lease).await).await;
+        let stage = Stage::warm(staged(lease).await.freeze(self.step == Step::Frozen)).await;
         let place = self.second_place();
         stage.environment(place).start().await.unwrap();
         let Reached { first, gate } = stage.reach(self.step).await;
@@ -158,6 +158,7 @@ impl Cell {
     /// Long where the row has to be freed before its lease is over, short where the fault lasts two of them.
     const fn lease(self) -> Duration {
         match (self.fault, self.step) {
+            (Fault::Stop, _) if matches!(self.victim, Victim::Handler) => Duration::from_secs(3),
             (Fault::Stop, _) => Duration::from_secs(2),
             (_, Step::Renewal) => Duration::from_secs(6),
             _ => Duration::from_secs(60),

@@ -63,7 +63,7 @@ async fn a_holder_whose_clock_is_set_forth_stops_believing_before_anybody_takes_
     assert!(second.outcome().await.is_success(), "{}", stage.timeline());
     let lost = stage.said_at("lost", &id).await;
     assert!(lost <= stage.said_at("acquired", &second_id).await, "{}", stage.timeline());
-    Cause::Freed("dropped").check(&stage, &id, Some(&owner), &second_id, LEASE).await;
+    Cause::Freed("finished").check(&stage, &id, Some(&owner), &second_id, LEASE).await;
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use crate::{
 
 #[tokio::test]
 async fn idle_connections_that_are_cut_during_a_freeze_cost_no_invocation() {
-    let stage = Stage::warm(staged(Duration::from_secs(60)).await).await;
+    let stage = Stage::warm(staged(Duration::from_secs(60)).await.freeze(true)).await;
     stage.open(0, FIRST, "work");
     for _ in 0..5 {
         let outcome = stage.environment(0).invoke(event(FIRST)).await;

@@ -66,5 +66,6 @@ async fn without_a_shutdown_the_journal_frees_the_row() {
     assert!(second.outcome().await.is_success(), "{}", stage.timeline());
     Cause::Journal.check(&stage, &id, Some(&owner), &second_id, LEASE).await;
     assert_eq!(first.outcome().await.error_type(), Some("Runtime.ExitError"));
+    stage.environment(0).wait_until_idle().await.unwrap();
     assert_eq!(std::fs::read_dir(stage.environment(0).tmp().unwrap().join("leasehold/held")).unwrap().count(), 0);
 }

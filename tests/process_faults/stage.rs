@@ -24,7 +24,9 @@ pub(crate) async fn program(name: &str) -> PathBuf {
     built.await[name].clone()
 }
 
-/// A sandbox for one of the test functions, with an extension, two environments, and a proxy in front of DynamoDB.
+/// A sandbox for one of the test functions, with an extension, two environments, and a proxy in front of DynamoDB. Idle
+/// environments are not frozen unless a test is about that: a line that an extension still has to write would wait for
+/// the next invocation.
 pub(crate) async fn with_extension(function: &str, extension: &str, lease: Duration) -> SandboxBuilder {
     Sandbox::builder()
         .function(program("test-function").await)
@@ -32,6 +34,7 @@ pub(crate) async fn with_extension(function: &str, extension: &str, lease: Durat
         .name("tested")
         .environments(2)
         .fault_proxy(true)
+        .freeze(false)
         .timeout(Duration::from_secs(120))
         .init_timeout(SOON)
         .env("TEST_FUNCTION", function)

@@ -37,7 +37,7 @@ async fn a_timeout_in_the_wait_leaves_the_holder_alone() {
 
 #[tokio::test]
 async fn a_release_that_is_not_answered_does_not_time_the_function_out() {
-    let stage = Stage::warm(staged(LEASE).await).await;
+    let stage = Stage::warm(staged(LEASE).await.freeze(true)).await;
     let gate = stage.faults().inject(faults::Step::Release, 1, Fault::HoldRequest);
     stage.open(0, FIRST, "work");
     let first = Invocation::from(event(FIRST)).timeout(Duration::from_secs(6));
@@ -50,14 +50,14 @@ async fn a_release_that_is_not_answered_does_not_time_the_function_out() {
     let late = |event: &leasehold_sandbox::Event| matches!(event.kind, EventKind::DeadlineReached { .. });
     assert!(stage.sandbox.log().find(late).is_none(), "{}", stage.timeline());
     // The next invocation wakes the keeper, which sends the release again.
-    stage.open(0, "second", "work");
     let second = stage.environment(0).start_invocation(event("second"));
     let second_id = second.request_id().to_owned();
-    assert!(second.outcome().await.is_success(), "{}", stage.timeline());
     let released = stage.said("released", &id).await;
     assert_eq!(released.field("owner"), Some(owner));
     let acquired = stage.said("acquired", &second_id).await;
     assert!(!acquired.took_over() && released.at_us() <= acquired.at_us(), "{}", stage.timeline());
+    stage.open(0, "second", "work");
+    assert!(second.outcome().await.is_success(), "{}", stage.timeline());
     // And the one from before the freeze comes too late to do harm.
     gate.open();
     gate.carried_out(SOON).await.unwrap();

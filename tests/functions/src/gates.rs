@@ -23,10 +23,12 @@ impl Gate {
         }
     }
 
-    /// Keeps the thread busy until it is open, as a handler does that never yields.
+    /// Blocks until it is open, as a handler does that never yields. Other invocations of the process go on.
     pub(crate) fn passed_without_yielding(&self) {
-        while !self.0.exists() {
-            std::hint::spin_loop();
-        }
+        tokio::task::block_in_place(|| {
+            while !self.0.exists() {
+                std::thread::sleep(LOOK);
+            }
+        });
     }
 }

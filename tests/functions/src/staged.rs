@@ -35,8 +35,8 @@ enum Then {
     Fail,
     /// Panics.
     Panic,
-    /// Keeps its thread busy until the gate `spun` is open, then answers.
-    Spin,
+    /// Blocks without yielding until the gate `blocked` is open, then answers.
+    Block,
 }
 
 /// One invocation at a time.
@@ -85,7 +85,7 @@ async fn work(event: LambdaEvent<Staged>) -> Result<Done, leasehold::Error> {
         Then::Fail => drop(Lease::named("a layer that is not there")?),
         #[allow(clippy::panic, reason = "a handler that panics is what is tested")]
         Then::Panic => panic!("the test asked for it"),
-        Then::Spin => Gate::new(&name, "spun").passed_without_yielding(),
+        Then::Block => Gate::new(&name, "blocked").passed_without_yielding(),
     }
     // An answer of the keeper within 50 ms is a matter of luck on a machine that compiles.
     for _ in 0..20 {
