@@ -5,8 +5,8 @@ use crate::cell::cells;
 cells! { Extension Stop:
     before_begin => BeforeBegin, [], Absent, FirstTry;
     begin_sent => BeginSent, [], Absent, FirstTry;
-    acquire_sent_not_written => AcquireSent, ["StoreUnavailable"], Absent, Observed;
-    written_not_answered => Written, ["StoreUnavailable"], Held, Observed;
+    acquire_sent_not_written => AcquireSent, [], Absent, Observed;
+    written_not_answered => Written, [], Held, Observed;
     granted_unread => Unread, ["LeaseLost"], Held, Observed;
     handler_running => Running, ["LeaseLost"], Held, Observed;
     renewal_in_flight => Renewal, ["LeaseLost"], Held, Observed;

@@ -11,6 +11,7 @@ mod life;
 mod next;
 mod registration;
 mod session;
+mod shutdown;
 
 #[path = "../../../tests/bad_input/table.rs"]
 #[allow(unreachable_pub, reason = "other packages' tests share it")]

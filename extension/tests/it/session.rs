@@ -18,28 +18,28 @@ use crate::extension::{Extension, Place};
 use crate::fake_api::{Call, FakeApi};
 use crate::{now_ms, soon};
 
-const TABLE: &str = "locks";
+pub(crate) const TABLE: &str = "locks";
 const SOCKET: &str = "LEASEHOLD_TEST_SOCKET";
 /// Set where that handler is to have a child.
 const CHILD: &str = "LEASEHOLD_TEST_CHILD";
 
 /// A DynamoDB with a lock table.
-struct Rows {
-    sandbox: Sandbox,
+pub(crate) struct Rows {
+    pub(crate) sandbox: Sandbox,
 }
 
 impl Rows {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let sandbox = Sandbox::builder().function("/bin/true").start().await.unwrap();
         sandbox.tables().create_lock_table(TABLE).await.unwrap();
         Self { sandbox }
     }
 
-    fn variables(&self) -> [(&str, &str); 1] {
+    pub(crate) fn variables(&self) -> [(&str, &str); 1] {
         [("AWS_ENDPOINT_URL_DYNAMODB", self.sandbox.endpoint_url().unwrap())]
     }
 
-    async fn is_held(&self, key: &str) -> bool {
+    pub(crate) async fn is_held(&self, key: &str) -> bool {
         let row = self.sandbox.tables().row(TABLE, key).await.unwrap();
         row.expect("a row that was held stays").contains_key("owner")
     }
@@ -55,7 +55,7 @@ impl Rows {
 }
 
 /// A layer's end of a connection.
-struct Client {
+pub(crate) struct Client {
     reader: LineReader<OwnedReadHalf>,
     writer: LineWriter<OwnedWriteHalf>,
 }
@@ -110,7 +110,7 @@ impl Client {
         self.hear().await
     }
 
-    async fn hold(socket: &Path, request_id: &str, key: &str) -> Self {
+    pub(crate) async fn hold(socket: &Path, request_id: &str, key: &str) -> Self {
         let mut client = Self::begin(socket, request_id).await;
         let answer = client.acquire(key, OnCrash::Release).await;
         assert!(matches!(answer, FromKeeper::Granted { .. }), "{answer:?}");
