@@ -5,12 +5,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::{
     next::Cause,
-    stage::{Row, Stage, with_extension},
+    stage::{Row, Stage, program, with_extension},
     steps::{FIRST, Step, event},
 };
 
 const LEASE: Duration = Duration::from_secs(3);
 const HOUR_MS: i64 = 3_600_000;
+/// The name of the file that sets a skewed clock.
+const FILE: &str = "wall-offset-ms";
 
 async fn skewed() -> Stage {
     Stage::warm(with_extension("staged", "skewed-extension", LEASE).await).await
@@ -18,11 +20,21 @@ async fn skewed() -> Stage {
 
 /// Sets this environment's wall clock.
 fn set(stage: &Stage, environment: usize, offset_ms: i64) {
-    let file = stage.environment(environment).tmp().unwrap().join("wall-offset-ms");
+    let file = stage.environment(environment).tmp().unwrap().join(FILE);
     // In one step: half a number would be another one.
     let new = file.with_extension("new");
     std::fs::write(&new, offset_ms.to_string()).unwrap();
     std::fs::rename(new, file).unwrap();
+}
+
+#[tokio::test]
+async fn the_extension_that_ships_has_no_such_clock() {
+    let knows_the_file = async |name: &str| {
+        let bytes = std::fs::read(program(name).await).unwrap();
+        bytes.windows(FILE.len()).any(|window| window == FILE.as_bytes())
+    };
+    assert!(knows_the_file("skewed-extension").await);
+    assert!(!knows_the_file("leasehold").await);
 }
 
 fn now_us() -> u64 {
