@@ -14,6 +14,7 @@ mod handler_killed;
 mod handler_stopped;
 mod managed;
 mod next;
+mod play;
 mod shutdown;
 mod stage;
 mod steps;
