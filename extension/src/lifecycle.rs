@@ -8,7 +8,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::clock::{Clock, SystemClock, Wall};
+use leasehold::clock::{Clock, Wall};
 use leasehold::keeper::{Keeper, KeeperOptions};
 use leasehold::store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -38,9 +38,8 @@ const SHORTEST_DRAIN: Duration = Duration::from_millis(100);
 /// The longest drain, whatever the deadline says.
 const LONGEST_DRAIN: Duration = Duration::from_secs(10);
 
-/// Runs the extension until Lambda ends it, or a signal does.
-pub async fn run(settings: Settings, store: impl Store) {
-    let clock = Arc::new(SystemClock::new());
+/// Runs the extension until Lambda ends it, or a signal does. `clock` is what leases are counted by.
+pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
     let journal = Arc::new(Journal::new(settings.journal()));
     let home = Arc::new(ExtensionHome::new(clock.clone(), journal.clone(), !settings.managed_instances));
     let options = KeeperOptions { managed_instances: settings.managed_instances };

@@ -83,6 +83,14 @@ impl Extension {
         }
     }
 
+    /// Everything it has said, once it has ended.
+    pub(crate) async fn said_to_the_end(&mut self) -> &[String] {
+        while let Some(line) = soon(self.lines.recv()).await {
+            self.seen.push(line);
+        }
+        &self.seen
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }

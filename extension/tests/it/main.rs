@@ -13,6 +13,7 @@ mod next;
 mod python;
 mod registration;
 mod session;
+mod shutdown;
 
 #[path = "../../../tests/bad_input/table.rs"]
 #[allow(unreachable_pub, reason = "other packages' tests share it")]

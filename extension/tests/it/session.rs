@@ -18,14 +18,14 @@ use crate::extension::{Extension, Place};
 use crate::fake_api::{Call, FakeApi};
 use crate::{now_ms, soon};
 
-const TABLE: &str = "locks";
+pub(crate) const TABLE: &str = "locks";
 const SOCKET: &str = "LEASEHOLD_TEST_SOCKET";
 /// Set where that handler is to have a child.
 const CHILD: &str = "LEASEHOLD_TEST_CHILD";
 
 /// A DynamoDB with a lock table.
 pub(crate) struct Rows {
-    sandbox: Sandbox,
+    pub(crate) sandbox: Sandbox,
 }
 
 impl Rows {

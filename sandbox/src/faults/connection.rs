@@ -101,7 +101,7 @@ async fn meet(verdict: Verdict, way: Way<'_>, socket: &std::net::TcpStream) -> R
         }
         Fault::DelayRequest(delay) => {
             verdict.meet();
-            way.after(sleep(delay)).await
+            way.after(sleep(delay), || {}).await
         }
         Fault::DelayReply(delay) => {
             let reply = way.pass().await;
@@ -126,7 +126,8 @@ async fn meet(verdict: Verdict, way: Way<'_>, socket: &std::net::TcpStream) -> R
         }
         Fault::HoldRequest => {
             verdict.meet();
-            way.after(async move { verdict.opened().await }).await
+            let carried_out = verdict.carried_out();
+            way.after(async move { verdict.opened().await }, carried_out).await
         }
         Fault::HoldReply => {
             let reply = way.pass().await;
@@ -146,18 +147,24 @@ struct Way<'a> {
 
 impl Way<'_> {
     async fn pass(self) -> Reply {
-        self.after(std::future::ready(())).await
+        self.after(std::future::ready(()), || {}).await
     }
 
-    /// Forwards it in a task of its own, once something else is over: a client that hangs up does not take back what is
-    /// on its way. The task ends with the proxy's executor.
-    async fn after(self, before: impl Future<Output = ()> + Send + 'static) -> Reply {
+    /// Forwards it in a task of its own, once something else is over, and then tells so: a client that hangs up does not
+    /// take back what is on its way. The task ends with the proxy's executor.
+    async fn after(
+        self,
+        before: impl Future<Output = ()> + Send + 'static,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Reply {
         let (sender, receiver) = oneshot::channel();
         let upstream = self.shared.upstream.clone();
         drop(tokio::spawn(async move {
             before.await;
+            let reply = upstream.forward(self.parts, self.body).await;
+            then();
             // Whoever asked may be gone.
-            let _ = sender.send(upstream.forward(self.parts, self.body).await);
+            let _ = sender.send(reply);
         }));
         match receiver.await {
             Ok(Ok(reply)) => Ok(reply),

@@ -9,6 +9,7 @@ mod hostile;
 mod in_process;
 mod loss;
 mod memory_store;
+mod pause;
 mod quiesce;
 mod release;
 mod stress;
