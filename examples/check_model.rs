@@ -119,7 +119,11 @@ fn number<T: TryFrom<u64>>(name: &str, value: &str) -> Result<T, String> {
 }
 
 fn fact(words: &str) -> Result<Fact, String> {
-    Fact::ALL.iter().copied().find(|fact| fact.words().contains(words)).ok_or_else(|| format!("nothing is called `{words}`"))
+    Fact::ALL
+        .iter()
+        .copied()
+        .find(|fact| fact.words().contains(words))
+        .ok_or_else(|| format!("nothing is called `{words}`"))
 }
 
 fn main() -> ExitCode {
@@ -252,7 +256,9 @@ fn run(checker: impl Checker<Checked> + Send + Sync, model: &Model, options: &Op
         steps: checker.state_count(),
         depth: checker.max_depth(),
         took: began.elapsed(),
-        complete: !out_of_time && options.depth.is_none_or(|depth| checker.max_depth() < depth) && options.show.is_none(),
+        complete: !out_of_time
+            && options.depth.is_none_or(|depth| checker.max_depth() < depth)
+            && options.show.is_none(),
         violation: broken.into_iter().next(),
         found,
     }

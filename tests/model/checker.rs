@@ -20,13 +20,8 @@ fn breaks(state: &State, of: &[Violation]) -> bool {
 }
 
 const OF_WRITES: [Violation; 2] = [Violation::VersionFell, Violation::HeldRowHasTtl];
-const NAMED: [Violation; 5] = [
-    Violation::TwoHolders,
-    Violation::TokenFell,
-    Violation::NotRecovered,
-    OF_WRITES[0],
-    OF_WRITES[1],
-];
+const NAMED: [Violation; 5] =
+    [Violation::TwoHolders, Violation::TokenFell, Violation::NotRecovered, OF_WRITES[0], OF_WRITES[1]];
 
 impl stateright::Model for Checked {
     type State = State;
@@ -46,11 +41,13 @@ impl stateright::Model for Checked {
 
     fn properties(&self) -> Vec<Property<Self>> {
         let invariants = [
-            Property::always(EXCLUSION, |_, state| !breaks(state, &[Violation::TwoHolders])),
-            Property::always(TOKENS, |_, state| !breaks(state, &[Violation::TokenFell])),
-            Property::always(WRITES, |_, state| !breaks(state, &OF_WRITES)),
-            Property::always(RECOVERY, |_, state| !breaks(state, &[Violation::NotRecovered])),
-            Property::always(CONDUCT, |_, state| state.violation().is_none_or(|broken| NAMED.contains(&broken))),
+            Property::always(EXCLUSION, |_, state: &State| !breaks(state, &[Violation::TwoHolders])),
+            Property::always(TOKENS, |_, state: &State| !breaks(state, &[Violation::TokenFell])),
+            Property::always(WRITES, |_, state: &State| !breaks(state, &OF_WRITES)),
+            Property::always(RECOVERY, |_, state: &State| !breaks(state, &[Violation::NotRecovered])),
+            Property::always(CONDUCT, |_, state: &State| {
+                state.violation().is_none_or(|broken| NAMED.contains(&broken))
+            }),
         ];
         let shown = Fact::ALL.iter().map(|fact| Property::sometimes(fact.words(), fact.shown()));
         invariants.into_iter().chain(shown).collect()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::protocol::simulation::clock::{FASTEST, Freeze, Micros, PPM, SECOND, SLOWEST};
+use crate::protocol::simulation::clock::{DAY, FASTEST, Freeze, Micros, PPM, SECOND, SLOWEST};
 
 /// An environment's clocks, and what DynamoDB's answers tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,6 +146,11 @@ impl Bounds {
     /// Whether there is only that one.
     pub(super) const fn is_recovery(&self) -> bool {
         self.hold == 0
+    }
+
+    /// Whether a wall clock is wrong by more than a day.
+    pub(super) fn has_wrong_clocks(&self) -> bool {
+        self.places.iter().flat_map(|place| &place.kinds).any(|kind| kind.ahead.unsigned_abs() > DAY)
     }
 
     pub(super) fn allows(&self, fault: Fault) -> bool {

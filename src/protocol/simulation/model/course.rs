@@ -33,7 +33,8 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn into_text(self, step: Step) -> String {
-        let violation = self.state.violation.map_or_else(String::new, |violation| format!("  VIOLATION: {violation}\n"));
+        let violation =
+            self.state.violation.map_or_else(String::new, |violation| format!("  VIOLATION: {violation}\n"));
         let clocks: String = self
             .state
             .places
@@ -113,6 +114,8 @@ impl<'a> Course<'a> {
             }
             Step::Quiet => {
                 self.state.quiet -= 1;
+                // No request is on its way for a week: its signature serves for minutes.
+                self.state.strays.clear();
                 let ttl = self.state.store.rows[0].as_ref().and_then(|row| row.ttl).unwrap_or_default();
                 self.state.now = self.state.now.max((ttl * SECOND).saturating_sub(EPOCH) + SECOND);
                 self.sweep();
@@ -229,6 +232,7 @@ impl<'a> Course<'a> {
                 self.state.places[place] = None;
             }
         }
+        self.forget_hopeless();
         if self.state.believers() > 1 {
             return Err(Violation::TwoHolders);
         }

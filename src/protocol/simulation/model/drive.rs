@@ -208,13 +208,7 @@ impl Course<'_> {
         if observed { Fact::ObservedTakeover } else { Fact::ExpiredTakeover }
     }
 
-    fn acquired(
-        &mut self,
-        place: usize,
-        session: usize,
-        acquired: Acquired,
-        unwanted: bool,
-    ) -> Result<(), Violation> {
+    fn acquired(&mut self, place: usize, session: usize, acquired: Acquired, unwanted: bool) -> Result<(), Violation> {
         self.note(|| {
             let unwanted = if unwanted { ", unwanted" } else { "" };
             format!("has the row at version {}{unwanted}", acquired.version)

@@ -28,8 +28,8 @@ pub use scenario::{Scenario, scenarios};
 pub use state::State;
 pub use step::{Step, What};
 
-use super::rules;
 pub use super::clock::Freeze;
+use super::rules;
 use crate::protocol::{Mutant, Rules, Subject};
 use course::Course;
 

@@ -3,6 +3,7 @@
 use super::bounds::{Bounds, Fault, Kind, Place};
 use super::fact::Fact;
 use crate::protocol::Mutant;
+use crate::protocol::simulation::clock::{DAY, Freeze, HOUR, MS, SECOND};
 
 /// Bounds with a name, and what exploring them must come to.
 #[derive(Clone, Debug)]
@@ -23,12 +24,242 @@ pub struct Scenario {
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario {
-            name: "slow",
-            about: "two contenders, requests and answers late or lost",
-            bounds: Bounds { faults: 1, kinds: vec![Fault::Slow], ..Bounds::calm(2) },
-            shows: vec![],
-            notices: vec![],
-        },
+        network(),
+        limits(),
+        clocks(),
+        crashes(),
+        one_keeper(),
+        server_time(),
+        margins(),
+        between_sessions(),
+        sweeps(),
+        wrong_seeds(),
+        three(),
     ]
+}
+
+fn place(sessions: u8, kinds: &[Kind]) -> Place {
+    Place { sessions, lanes: 1, kinds: kinds.to_vec() }
+}
+
+fn network() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "network",
+        about: "two contenders; requests and answers are late or lost, connections break",
+        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow, Fault::Broken, Fault::Throttled], ..Bounds::calm(2) },
+        shows: vec![
+            F::Granted,
+            F::Confirmed,
+            F::Renewed,
+            F::Busy,
+            F::ObservedTakeover,
+            F::LostRace,
+            F::OwnAttemptReplaced,
+            F::AttemptLandedLate,
+            F::LateAttemptRefused,
+            F::RenewalLandedLate,
+            F::ReleaseLandedLate,
+            F::LateWriteRefused,
+            F::Adopted,
+            F::CleanedUp,
+            F::LostMaxHold,
+            F::Secured,
+        ],
+        notices: vec![
+            Mutant::TakeoverWithoutVersion,
+            Mutant::RenewalWithoutVersion,
+            Mutant::TtlLeftOnHeldRow,
+            Mutant::ObservationFromSend,
+        ],
+    }
+}
+
+fn limits() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "limits",
+        about: "a holder with the slowest clocks that may be and a contender with the fastest; cut off, slow answers",
+        bounds: Bounds {
+            places: vec![place(1, &[Kind::SLOW]), place(1, &[Kind::FAST])],
+            faults: 2,
+            kinds: vec![Fault::Slow, Fault::Cut],
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::LostExpired, F::ObservedTakeover],
+        notices: vec![
+            Mutant::WholeLease,
+            Mutant::ValidityFromAnswer,
+            Mutant::AdoptionExtendsValidity,
+            Mutant::ObservationFromSend,
+            Mutant::LossRevived,
+        ],
+    }
+}
+
+fn clocks() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "clocks",
+        about: "environments freeze, with clocks that stop or go on; wall clocks are set forward and back",
+        bounds: Bounds {
+            faults: 2,
+            kinds: vec![
+                Fault::Freeze(Freeze::Paused),
+                Fault::Freeze(Freeze::MonoStops),
+                Fault::Freeze(Freeze::WallStops),
+                Fault::Step,
+            ],
+            frozen_for: vec![7 * SECOND],
+            steps: vec![HOUR as i64, -(HOUR as i64)],
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::LostWhileFrozen, F::LostStolen, F::LostExpired, F::ObservedTakeover],
+        notices: vec![Mutant::HolderBySmallerClock, Mutant::ContenderByLargerClock, Mutant::LossRevived],
+    }
+}
+
+fn crashes() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "crashes",
+        about: "handlers die, environments vanish, acquisitions are cancelled, with one late write",
+        bounds: Bounds {
+            places: vec![place(2, &[Kind::RIGHT]), place(1, &[Kind::RIGHT])],
+            faults: 1,
+            kinds: vec![Fault::Vanish, Fault::Abandon, Fault::Cancel, Fault::Slow],
+            hold: 3 * SECOND,
+            wait: 7 * SECOND,
+            latest: Some(8 * SECOND),
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::Abandoned, F::Cancelled, F::CleanedUp, F::AttemptLandedLate],
+        notices: vec![Mutant::ReleaseWithoutOwner],
+    }
+}
+
+fn one_keeper() -> Scenario {
+    Scenario {
+        name: "one keeper",
+        about: "two sessions at once in one environment, as on Managed Instances",
+        bounds: Bounds {
+            places: vec![Place { sessions: 2, lanes: 2, kinds: vec![Kind::RIGHT] }],
+            faults: 1,
+            kinds: vec![Fault::Slow, Fault::Broken, Fault::Freeze(Freeze::Paused)],
+            frozen_for: vec![3 * SECOND],
+            ..Bounds::calm(1)
+        },
+        shows: vec![Fact::OwnAttemptReplaced],
+        notices: vec![Mutant::UnknownAttemptsPerKeeper],
+    }
+}
+
+fn server_time() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "server time",
+        about: "takeover by DynamoDB's Date; answers without one, a late attempt, a holder that is cut off",
+        bounds: Bounds {
+            places: vec![place(1, &[Kind::DATED]), place(1, &[Kind::DATED])],
+            lease: 60 * SECOND,
+            wait: 20 * SECOND,
+            hold: 70 * SECOND,
+            faults: 2,
+            kinds: vec![Fault::Slow, Fault::Dateless, Fault::Cut],
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::ExpiredTakeover, F::LostExpired],
+        notices: vec![Mutant::OldExpiresAtKept, Mutant::OneOwnerForAllAttempts],
+    }
+}
+
+fn margins() -> Scenario {
+    use Fact as F;
+    let behind = Kind { name: "behind", ahead: -27_000_000, skew: -500_000, ..Kind::DATED };
+    let ahead = Kind { name: "ahead", skew: 499_999, ..Kind::DATED };
+    Scenario {
+        name: "margins",
+        about: "first grants that rest on a wall clock 27 s behind, front ends that disagree by a second",
+        bounds: Bounds {
+            places: vec![place(1, &[behind]), place(1, &[ahead])],
+            lease: 60 * SECOND,
+            wait: 20 * SECOND,
+            hold: 70 * SECOND,
+            begins: 999 * MS,
+            faults: 1,
+            kinds: vec![Fault::Cut, Fault::Slow],
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::ExpiredTakeover, F::LostExpired],
+        notices: vec![Mutant::DateGranularityDropped],
+    }
+}
+
+fn between_sessions() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "between sessions",
+        about: "an environment is frozen whole between two invocations and knows nothing of the time that went by",
+        bounds: Bounds {
+            places: vec![place(2, &[Kind::DATED]), place(1, &[Kind::DATED])],
+            faults: 2,
+            kinds: vec![Fault::Freeze(Freeze::BothStop), Fault::Dateless],
+            frozen_for: vec![20 * SECOND],
+            hold: 3 * SECOND,
+            wait: 3 * SECOND,
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::Confirmed, F::Granted],
+        notices: vec![Mutant::AnswerFromBeforeFreeze],
+    }
+}
+
+fn sweeps() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "sweeps",
+        about: "a free row is swept and made anew, without DynamoDB's Date; late writes land weeks later",
+        bounds: Bounds {
+            places: vec![place(1, &[Kind::RIGHT]); 2],
+            faults: 1,
+            kinds: vec![Fault::Slow],
+            hold: 3 * SECOND,
+            wait: 7 * SECOND,
+            quiet: 1,
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::Swept, F::Reseeded],
+        notices: vec![Mutant::SeedZero, Mutant::TtlLeftOnHeldRow],
+    }
+}
+
+fn wrong_seeds() -> Scenario {
+    use Fact as F;
+    let behind = Kind { name: "a month behind", ahead: -30 * DAY as i64, ..Kind::DATED };
+    Scenario {
+        name: "wrong seeds",
+        about: "rows made by a wall clock that is a month behind, swept and made anew",
+        bounds: Bounds {
+            places: vec![place(1, &[Kind::DATED]), place(2, &[behind])],
+            faults: 1,
+            kinds: vec![Fault::Slow, Fault::Vanish],
+            hold: 3 * SECOND,
+            wait: 7 * SECOND,
+            quiet: 1,
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::Swept, F::Raised],
+        notices: vec![Mutant::LowSeedNotRaised],
+    }
+}
+
+fn three() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "three",
+        about: "three contenders, one late or lost request or answer",
+        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow], hold: 3 * SECOND, wait: 7 * SECOND, ..Bounds::calm(3) },
+        shows: vec![F::ObservedTakeover, F::LostRace, F::Abandoned],
+        notices: vec![Mutant::TakeoverWithoutVersion, Mutant::ReleaseWithoutOwner],
+    }
 }

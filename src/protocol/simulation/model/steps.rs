@@ -150,7 +150,11 @@ impl Menu<'_> {
                         Freeze::Paused => !idle,
                     };
                     if possible {
-                        self.steps.extend(self.bounds.frozen_for.iter().map(|long| Step::Freeze { place, how, long: *long }));
+                        self.steps.extend(self.bounds.frozen_for.iter().map(|long| Step::Freeze {
+                            place,
+                            how,
+                            long: *long,
+                        }));
                     }
                 }
                 Fault::Step if !idle => {
@@ -170,7 +174,9 @@ impl Menu<'_> {
         }
         if ttl < date(self.state.now, 0) {
             self.steps.push(Step::Sweep);
-        } else if self.state.quiet > 0 && self.state.environments().all(|at| at.sessions.is_empty() && at.frozen.is_none()) {
+        } else if self.state.quiet > 0
+            && self.state.environments().all(|at| at.sessions.is_empty() && at.frozen.is_none())
+        {
             self.steps.push(Step::Quiet);
         }
     }

@@ -9,7 +9,7 @@ use crate::protocol::simulation::keeper::Machine;
 use crate::protocol::simulation::network::failure;
 use crate::protocol::simulation::store::date;
 use crate::protocol::simulation::trace;
-use crate::protocol::{Answer, FailureKind, Outcome, Request, Row};
+use crate::protocol::{Answer, FailureKind, Mutant, Outcome, OwnerId, Request, Row};
 
 impl Course<'_> {
     pub(super) fn round_trip(&mut self, place: usize, session: usize, dated: bool) -> Result<(), Violation> {
@@ -83,13 +83,38 @@ impl Course<'_> {
         let at = self.at(place);
         let cut = at.cut;
         let Some(flight) = at.sessions[session].flight.take() else { return };
-        if flight.answer.is_some() || cut || flight.request == Request::Read {
+        // One that was not slow was overtaken at its own moment: to land behind what overtook it is to be refused.
+        if flight.answer.is_some() || cut || !flight.slow || flight.request == Request::Read {
             return;
         }
         if self.state.strays.len() == MOST_STRAYS {
             self.state.strays.remove(0);
         }
         self.state.strays.push(flight.request);
+    }
+
+    /// Late writes that can never be carried out any more are forgotten: the row is not their owner's, and nothing is on
+    /// its way that could make it so again, for every attempt has an owner of its own and lands at most once.
+    pub(super) fn forget_hopeless(&mut self) {
+        if self.state.strays.is_empty() {
+            return;
+        }
+        let holder = self.state.store.rows[0].as_ref().and_then(|row| row.owner);
+        let flights = self.state.environments().flat_map(|at| &at.sessions).filter_map(|it| it.flight.as_ref());
+        let coming: Vec<OwnerId> = flights
+            .filter(|flight| flight.answer.is_none())
+            .map(|flight| &flight.request)
+            .chain(&self.state.strays)
+            .filter_map(taker)
+            .chain(holder)
+            .collect();
+        let any_release = self.model.rules.broken(Mutant::ReleaseWithoutOwner);
+        self.state.strays.retain(|stray| match stray {
+            Request::Renew { owner, .. } => coming.contains(owner),
+            Request::TakeOver { seen_owner, .. } => coming.contains(seen_owner),
+            Request::Release { owners, .. } => any_release || owners.iter().any(|owner| coming.contains(owner)),
+            Request::Acquire { .. } | Request::Read => true,
+        });
     }
 
     pub(super) fn land(&mut self, stray: usize) -> Result<(), Violation> {
@@ -132,5 +157,13 @@ impl Course<'_> {
             self.check_recovery()?;
         }
         Ok(outcome)
+    }
+}
+
+/// Whose the row is once this is carried out.
+const fn taker(request: &Request) -> Option<OwnerId> {
+    match request {
+        Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } => Some(*owner),
+        Request::Renew { .. } | Request::Release { .. } | Request::Read => None,
     }
 }
