@@ -125,9 +125,9 @@ impl Bounds {
         Self {
             places: vec![place; contenders],
             lease: 6 * SECOND,
-            wait: 9 * SECOND,
+            wait: 7 * SECOND,
             latest: None,
-            hold: 10 * SECOND,
+            hold: 5 * SECOND,
             begins: 0,
             faults: 0,
             kinds: Vec::new(),

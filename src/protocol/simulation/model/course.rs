@@ -145,7 +145,7 @@ impl<'a> Course<'a> {
                 self.fail(place, session, FailureKind::Throttled)
             }
             What::Break => {
-                self.pay();
+                self.make_slow(place, session);
                 self.fail(place, session, FailureKind::Connection)
             }
             What::TimeOut => self.fail(place, session, FailureKind::Timeout),

@@ -153,10 +153,8 @@ impl Course<'_> {
             Action::Lost(reason) => {
                 self.note(|| format!("has LOST its lease: {reason}"));
                 self.saw(match reason {
-                    LossReason::Stolen { .. } => Fact::LostStolen,
                     LossReason::MaxHold => Fact::LostMaxHold,
-                    LossReason::Freed => Fact::LostFreed,
-                    LossReason::Expired | LossReason::Deleted | LossReason::Overwritten => Fact::LostExpired,
+                    _ => Fact::LostExpired,
                 });
                 let it = &mut self.at(place).sessions[session];
                 it.over = true;

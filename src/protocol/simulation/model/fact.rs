@@ -52,8 +52,6 @@ facts! {
     CleanedUp: "who gives up frees an attempt that had landed",
     AnsweredAfterLoss: "a renewal is answered after the lease was lost",
     LostExpired: "a lease is lost because no renewal was answered in time",
-    LostStolen: "a lease is lost to another owner",
-    LostFreed: "a lease is lost because its row was freed",
     LostMaxHold: "a lease is lost because it was held for as long as is allowed",
     LostWhileFrozen: "a lease is over when its holder wakes from a freeze",
     HeldThroughFreeze: "a lease is still held when its holder wakes from a freeze",

@@ -79,6 +79,7 @@ impl Course<'_> {
     /// Another environment may come in its place for the sessions that are left.
     pub(super) fn vanish(&mut self, place: usize) {
         self.pay();
+        slow_all(self.at(place));
         for session in 0..self.at(place).sessions.len() {
             self.set_adrift(place, session);
         }
@@ -88,6 +89,7 @@ impl Course<'_> {
 
     /// The machine is gone, and with it whatever it had to do yet.
     pub(super) fn abandon(&mut self, place: usize, session: usize) {
+        slow_all(self.at(place));
         self.set_adrift(place, session);
         self.at(place).sessions.remove(session);
     }

@@ -30,6 +30,8 @@ pub fn scenarios() -> Vec<Scenario> {
         crashes(),
         one_keeper(),
         server_time(),
+        dateless(),
+        astray(),
         margins(),
         between_sessions(),
         sweeps(),
@@ -79,14 +81,14 @@ fn limits() -> Scenario {
     use Fact as F;
     Scenario {
         name: "limits",
-        about: "a holder with the slowest clocks that may be and a contender with the fastest; cut off, slow answers",
+        about: "a holder with the slowest clocks that may be and a contender with the fastest, two late or lost answers",
         bounds: Bounds {
             places: vec![place(1, &[Kind::SLOW]), place(1, &[Kind::FAST])],
             faults: 2,
-            kinds: vec![Fault::Slow, Fault::Cut],
+            kinds: vec![Fault::Slow],
             ..Bounds::calm(2)
         },
-        shows: vec![F::LostExpired, F::ObservedTakeover],
+        shows: vec![F::LostMaxHold, F::ObservedTakeover, F::Adopted],
         notices: vec![
             Mutant::WholeLease,
             Mutant::ValidityFromAnswer,
@@ -101,21 +103,21 @@ fn clocks() -> Scenario {
     use Fact as F;
     Scenario {
         name: "clocks",
-        about: "environments freeze, with clocks that stop or go on; wall clocks are set forward and back",
+        about: "an environment freezes, with clocks that stop or go on, or a wall clock is set forward or back",
         bounds: Bounds {
-            faults: 2,
+            faults: 1,
             kinds: vec![
                 Fault::Freeze(Freeze::Paused),
                 Fault::Freeze(Freeze::MonoStops),
                 Fault::Freeze(Freeze::WallStops),
                 Fault::Step,
             ],
-            frozen_for: vec![7 * SECOND],
+            frozen_for: vec![2 * SECOND, 7 * SECOND],
             steps: vec![HOUR as i64, -(HOUR as i64)],
             ..Bounds::calm(2)
         },
-        shows: vec![F::LostWhileFrozen, F::LostStolen, F::LostExpired, F::ObservedTakeover],
-        notices: vec![Mutant::HolderBySmallerClock, Mutant::ContenderByLargerClock, Mutant::LossRevived],
+        shows: vec![F::LostWhileFrozen, F::HeldThroughFreeze, F::LostExpired, F::ObservedTakeover],
+        notices: vec![Mutant::HolderBySmallerClock, Mutant::ContenderByLargerClock],
     }
 }
 
@@ -123,17 +125,16 @@ fn crashes() -> Scenario {
     use Fact as F;
     Scenario {
         name: "crashes",
-        about: "handlers die, environments vanish, acquisitions are cancelled, with one late write",
+        about: "a handler dies, an environment vanishes with what it had under way, an acquisition is cancelled",
         bounds: Bounds {
             places: vec![place(2, &[Kind::RIGHT]), place(1, &[Kind::RIGHT])],
             faults: 1,
-            kinds: vec![Fault::Vanish, Fault::Abandon, Fault::Cancel, Fault::Slow],
+            kinds: vec![Fault::Vanish, Fault::Abandon, Fault::Cancel],
             hold: 3 * SECOND,
-            wait: 7 * SECOND,
             latest: Some(8 * SECOND),
             ..Bounds::calm(2)
         },
-        shows: vec![F::Abandoned, F::Cancelled, F::CleanedUp, F::AttemptLandedLate],
+        shows: vec![F::Abandoned, F::Cancelled, F::AttemptLandedLate, F::ReleaseLandedLate],
         notices: vec![Mutant::ReleaseWithoutOwner],
     }
 }
@@ -158,39 +159,83 @@ fn server_time() -> Scenario {
     use Fact as F;
     Scenario {
         name: "server time",
-        about: "takeover by DynamoDB's Date; answers without one, a late attempt, a holder that is cut off",
+        about: "takeover by DynamoDB's Date; a request is late or lost, an answer has no Date, a holder is cut off",
         bounds: Bounds {
-            places: vec![place(1, &[Kind::DATED]), place(1, &[Kind::DATED])],
+            places: vec![place(1, &[Kind::DATED]); 2],
             lease: 60 * SECOND,
-            wait: 20 * SECOND,
-            hold: 70 * SECOND,
-            faults: 2,
+            wait: 8 * SECOND,
+            hold: 45 * SECOND,
+            faults: 1,
             kinds: vec![Fault::Slow, Fault::Dateless, Fault::Cut],
             ..Bounds::calm(2)
         },
-        shows: vec![F::ExpiredTakeover, F::LostExpired],
-        notices: vec![Mutant::OldExpiresAtKept, Mutant::OneOwnerForAllAttempts],
+        shows: vec![F::ExpiredTakeover, F::Confirmed, F::LostExpired],
+        notices: vec![],
+    }
+}
+
+fn dateless() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "dateless",
+        about: "two answers without a Date",
+        bounds: Bounds {
+            kinds: vec![Fault::Dateless],
+            faults: 2,
+            hold: 25 * SECOND,
+            wait: 20 * SECOND,
+            ..server_time().bounds
+        },
+        shows: vec![F::ExpiredTakeover, F::Confirmed],
+        notices: vec![Mutant::OldExpiresAtKept],
+    }
+}
+
+fn astray() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "astray",
+        about: "connections break twice, and what was sent over them may land at any time",
+        bounds: Bounds {
+            places: vec![place(1, &[Kind::DATED]); 2],
+            wait: 5 * SECOND,
+            hold: 11 * SECOND,
+            faults: 2,
+            kinds: vec![Fault::Broken],
+            ..Bounds::calm(2)
+        },
+        shows: vec![F::OwnAttemptReplaced, F::AttemptLandedLate, F::LateAttemptRefused, F::ExpiredTakeover],
+        notices: vec![Mutant::OneOwnerForAllAttempts],
     }
 }
 
 fn margins() -> Scenario {
     use Fact as F;
-    let behind = Kind { name: "behind", ahead: -27_000_000, skew: -500_000, ..Kind::DATED };
-    let ahead = Kind { name: "ahead", skew: 499_999, ..Kind::DATED };
+    let behind = Kind {
+        name: "slow and behind",
+        mono: Kind::SLOW.mono,
+        wall: Kind::SLOW.wall,
+        ahead: -27_000_000,
+        skew: -500_000,
+        ..Kind::DATED
+    };
+    let fast = Kind { name: "fast", mono: Kind::FAST.mono, wall: Kind::FAST.wall, skew: 499_999, ..Kind::DATED };
     Scenario {
         name: "margins",
-        about: "first grants that rest on a wall clock 27 s behind, front ends that disagree by a second",
+        about: "a first grant that rests on a slow wall clock 27 s behind, front ends that disagree by a second",
         bounds: Bounds {
-            places: vec![place(1, &[behind]), place(1, &[ahead])],
+            places: vec![place(1, &[behind]), place(1, &[fast])],
             lease: 60 * SECOND,
-            wait: 20 * SECOND,
-            hold: 70 * SECOND,
+            wait: 8 * SECOND,
+            hold: 10 * SECOND,
             begins: 999 * MS,
             faults: 1,
-            kinds: vec![Fault::Cut, Fault::Slow],
+            kinds: vec![Fault::Slow],
+            // Between the end of the contender's grace by its front end and that by the holder's.
+            grain: Some(38_600 * MS),
             ..Bounds::calm(2)
         },
-        shows: vec![F::ExpiredTakeover, F::LostExpired],
+        shows: vec![F::ExpiredTakeover, F::LostMaxHold],
         notices: vec![Mutant::DateGranularityDropped],
     }
 }
@@ -209,7 +254,7 @@ fn between_sessions() -> Scenario {
             wait: 3 * SECOND,
             ..Bounds::calm(2)
         },
-        shows: vec![F::Confirmed, F::Granted],
+        shows: vec![F::Confirmed, F::ExpiredTakeover],
         notices: vec![Mutant::AnswerFromBeforeFreeze],
     }
 }
@@ -218,16 +263,8 @@ fn sweeps() -> Scenario {
     use Fact as F;
     Scenario {
         name: "sweeps",
-        about: "a free row is swept and made anew, without DynamoDB's Date; late writes land weeks later",
-        bounds: Bounds {
-            places: vec![place(1, &[Kind::RIGHT]); 2],
-            faults: 1,
-            kinds: vec![Fault::Slow],
-            hold: 3 * SECOND,
-            wait: 7 * SECOND,
-            quiet: 1,
-            ..Bounds::calm(2)
-        },
+        about: "a free row is swept and made anew, without DynamoDB's Date",
+        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow], hold: 3 * SECOND, quiet: 1, ..Bounds::calm(2) },
         shows: vec![F::Swept, F::Reseeded],
         notices: vec![Mutant::SeedZero, Mutant::TtlLeftOnHeldRow],
     }
@@ -240,11 +277,10 @@ fn wrong_seeds() -> Scenario {
         name: "wrong seeds",
         about: "rows made by a wall clock that is a month behind, swept and made anew",
         bounds: Bounds {
-            places: vec![place(1, &[Kind::DATED]), place(2, &[behind])],
+            places: vec![place(1, &[Kind::DATED]), place(1, &[behind])],
             faults: 1,
             kinds: vec![Fault::Slow, Fault::Vanish],
             hold: 3 * SECOND,
-            wait: 7 * SECOND,
             quiet: 1,
             ..Bounds::calm(2)
         },
@@ -257,9 +293,9 @@ fn three() -> Scenario {
     use Fact as F;
     Scenario {
         name: "three",
-        about: "three contenders, one late or lost request or answer",
-        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow], hold: 3 * SECOND, wait: 7 * SECOND, ..Bounds::calm(3) },
+        about: "three contenders; an environment vanishes",
+        bounds: Bounds { faults: 1, kinds: vec![Fault::Vanish], hold: 3 * SECOND, ..Bounds::calm(3) },
         shows: vec![F::ObservedTakeover, F::LostRace, F::Abandoned],
-        notices: vec![Mutant::TakeoverWithoutVersion, Mutant::ReleaseWithoutOwner],
+        notices: vec![Mutant::ReleaseWithoutOwner],
     }
 }

@@ -91,7 +91,7 @@ impl Menu<'_> {
             if self.may(Fault::Throttled) {
                 self.session(place, session, What::Throttle);
             }
-            if self.may(Fault::Broken) {
+            if !flight.slow && self.may(Fault::Broken) {
                 self.session(place, session, What::Break);
             }
             if flight.slow || self.may(Fault::Slow) {
