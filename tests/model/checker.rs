@@ -6,14 +6,14 @@ use stateright::Property;
 
 /// The model, for the checker.
 #[derive(Debug)]
-pub struct Checked(pub Model);
+pub(crate) struct Checked(pub(crate) Model);
 
 /// The invariants, by what they are about; the last is about everything else that a machine must not do.
-pub const EXCLUSION: &str = "never two holders who believe at once";
-pub const TOKENS: &str = "each token granted is higher than all before it";
-pub const WRITES: &str = "no write lands that a rule forbids";
-pub const RECOVERY: &str = "a fresh contender can always take the row in time";
-pub const CONDUCT: &str = "machines keep their word and never get stuck";
+pub(crate) const EXCLUSION: &str = "never two holders who believe at once";
+pub(crate) const TOKENS: &str = "each token granted is higher than all before it";
+pub(crate) const WRITES: &str = "no write lands that a rule forbids";
+pub(crate) const RECOVERY: &str = "a fresh contender can always take the row in time";
+pub(crate) const CONDUCT: &str = "machines keep their word and never get stuck";
 
 fn breaks(state: &State, of: &[Violation]) -> bool {
     state.violation().is_some_and(|violation| of.contains(&violation))
@@ -55,7 +55,7 @@ impl stateright::Model for Checked {
 }
 
 /// A course of events in words, from the first to the last.
-pub fn told(model: &Model, path: &stateright::Path<State, Step>) -> String {
+pub(crate) fn told(model: &Model, path: &stateright::Path<State, Step>) -> String {
     let steps = path.clone().into_vec();
     steps.iter().filter_map(|(state, step)| step.map(|step| model.tell(state, step))).collect()
 }

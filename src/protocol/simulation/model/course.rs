@@ -7,7 +7,7 @@ use super::fact::{Fact, Facts};
 use super::state::{Environment, State};
 use super::step::{Step, What};
 use crate::protocol::simulation::Violation;
-use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock, micros};
+use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock};
 use crate::protocol::simulation::keeper::Machine;
 use crate::protocol::simulation::trace;
 use crate::protocol::{Budget, Contender, FailureKind, Polling, Settings};
@@ -237,10 +237,5 @@ impl<'a> Course<'a> {
             return Err(Violation::TwoHolders);
         }
         Ok(())
-    }
-
-    /// How long a stretch of true time is by the bounds' lease, for [`recovery`](super::recovery).
-    pub(super) fn lease_micros(&self) -> u64 {
-        micros(std::time::Duration::from_micros(self.model.bounds.lease))
     }
 }

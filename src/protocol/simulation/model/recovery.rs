@@ -21,17 +21,16 @@ impl Course<'_> {
         if self.model.bounds.is_recovery() {
             return Ok(());
         }
+        self.recover(Kind::DATED)?;
         // Where clocks are wrong by more than a day, answers carry their `Date`.
-        let dateless = !self.model.bounds.has_wrong_clocks();
-        let recovered = self.recovers(Kind::DATED) && (!dateless || self.recovers(Kind::RIGHT));
-        if recovered { Ok(()) } else { Err(Violation::NotRecovered) }
+        if self.model.bounds.has_wrong_clocks() { Ok(()) } else { self.recover(Kind::RIGHT) }
     }
 
-    fn recovers(&self, kind: Kind) -> bool {
+    fn recover(&self, kind: Kind) -> Result<(), Violation> {
         let bounds = Bounds {
             places: vec![Place { sessions: 1, lanes: 1, kinds: vec![kind] }],
             wait: 2 * DAY,
-            ..Bounds::recovery(self.lease_micros())
+            ..Bounds::recovery(self.model.bounds.lease)
         };
         let model = Model { bounds, rules: self.model.rules, subject: self.model.subject.clone() };
         // Its identities are told from everybody else's by a count that nobody reaches.
@@ -49,13 +48,16 @@ impl Course<'_> {
         for _ in 0..MOST_STEPS {
             steps.clear();
             model.steps(&course.state, &mut steps);
-            let Some(step) = steps.iter().copied().min_by_key(|step| eagerness(*step)) else { return false };
+            let Some(step) = steps.iter().copied().min_by_key(|step| eagerness(*step)) else { break };
             course.take(step);
+            if let Some(violation) = course.state.violation {
+                return Err(violation);
+            }
             if course.state.token > self.state.token {
-                return course.state.violation.is_none() && course.state.now <= due;
+                return if course.state.now <= due { Ok(()) } else { Err(Violation::NotRecovered) };
             }
         }
-        false
+        Err(Violation::NotRecovered)
     }
 
     /// After how long the row can be had.

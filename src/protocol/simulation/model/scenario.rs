@@ -116,7 +116,14 @@ fn clocks() -> Scenario {
             steps: vec![HOUR as i64, -(HOUR as i64)],
             ..Bounds::calm(2)
         },
-        shows: vec![F::LostWhileFrozen, F::HeldThroughFreeze, F::LostExpired, F::ObservedTakeover],
+        shows: vec![
+            F::LostWhileFrozen,
+            F::HeldThroughFreeze,
+            F::LostExpired,
+            F::AnsweredAfterLoss,
+            F::TooLate,
+            F::ObservedTakeover,
+        ],
         notices: vec![Mutant::HolderBySmallerClock, Mutant::ContenderByLargerClock],
     }
 }
@@ -169,7 +176,7 @@ fn server_time() -> Scenario {
             kinds: vec![Fault::Slow, Fault::Dateless, Fault::Cut],
             ..Bounds::calm(2)
         },
-        shows: vec![F::ExpiredTakeover, F::Confirmed, F::LostExpired],
+        shows: vec![F::ExpiredTakeover, F::Confirmed],
         notices: vec![],
     }
 }
