@@ -36,10 +36,10 @@ Options:
       --list              Print the scenarios with their bounds
   -h, --help              Print this help
 
-Memory: 16 to 32 bytes a state depth first, so that 24 GB hold about 500 million; about 3 kB for each state on the frontier
-breadth first (with --breadth, --depth, --show or a mutant), which is up to a fifth of all: no more than 20 million
-states. As they are, the scenarios have up to 1.2 million states and take seconds each; each fault or contender more makes
-them 5 to 20 times as many. Run one scenario at a time then, and give it a --time.
+Memory: about 16 bytes a state depth first, twice that while its table grows, so that 24 GB hold about 700 million; about 200
+bytes a state breadth first (with --breadth, --depth, --show or a mutant), about 100 million. As they are, the scenarios
+have up to 1.2 million states and take seconds each; each fault or contender more makes them 2 to 60 times as many. Run
+one scenario at a time then, and give it a --time.
 
 Exit status: 0 when every state was explored and all invariants hold (or each mutant was noticed), 1 when not, 2 when the
 options make no sense.
