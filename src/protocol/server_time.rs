@@ -20,11 +20,11 @@ const DISAGREEMENT: Duration = Duration::from_secs(1);
 ///
 /// Between two invocations the environment may have been frozen with its clocks stopped, so an answer to a request
 /// that was sent before a session began says nothing to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(u64);
 
 /// One answer's `Date` with the clocks' readings around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {
     /// The `Date` header in seconds since the Unix epoch.
     pub date: u64,
@@ -67,7 +67,7 @@ impl Sample {
 }
 
 /// A keeper's newest answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ServerTime {
     epoch: Epoch,
     newest: Option<Sample>,

@@ -20,7 +20,7 @@ use super::{
 use crate::clock::{Mono, Now, Wall};
 
 /// How long an acquisition may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// Nothing but the first attempt is sent after this.
     pub stop: Mono,
@@ -29,7 +29,7 @@ pub struct Budget {
 }
 
 /// The state machine of one acquisition.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Contender {
     settings: Settings,
     subject: Subject,
@@ -63,7 +63,7 @@ pub struct Contender {
     actions: VecDeque<Action>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InFlight {
     id: RequestId,
     sent: Now,
@@ -71,7 +71,7 @@ struct InFlight {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Attempt(Attempt),
     Look,
@@ -79,7 +79,7 @@ enum Kind {
 }
 
 /// A write that would take the row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Attempt {
     owner: OwnerId,
     expires_at: Option<Wall>,
@@ -87,7 +87,7 @@ struct Attempt {
 }
 
 /// What the next wake-up is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Next {
     /// A consistent read: the row was held when last seen.
     Look,

@@ -107,6 +107,23 @@ fn a_lease_expired_by_server_time_is_taken_5_s_later_and_not_before() {
 }
 
 #[test]
+fn who_waits_for_server_time_wakes_when_it_is_there_and_does_not_look_over_and_over() {
+    let mut rig = Rig::new();
+    let mut contender = contender(&mut rig, 60_000, None);
+    let (id, ..) = sent(contender.poll_action());
+    // Server time is past this in 10 ms and 5 % of them; an answer before that says the second again that is not enough.
+    let end = Wall::from_epoch(std::time::Duration::from_secs(BEGIN)) - ms(4_990);
+    let row =
+        Row::Held(HeldRow { owner: owner(50), version: 4, lease: ms(6_000), expires_at: Some(end), holder: None });
+    contender.handle_answer(&mut rig.cx(), id, refused(row));
+    let began = rig.now();
+    sleep(&mut rig, &mut contender);
+    assert!(rig.now().mono.since(began.mono) < ms(11));
+    let (_, request, _) = sent(contender.poll_action());
+    assert!(matches!(request, Request::TakeOver { seen_version: 4, .. }), "{request:?}");
+}
+
+#[test]
 fn an_observed_lease_is_over_by_the_slower_clock_only() {
     let mut rig = Rig::new();
     let mut contender = contender(&mut rig, 60_000, None);
