@@ -49,6 +49,8 @@ pub(crate) struct KeeperClient {
     choice: KeeperChoice,
     on_lambda: bool,
     socket: PathBuf,
+    /// The session versions that are offered.
+    versions: VersionRange,
     checks: Checks,
     #[cfg(feature = "testing")]
     double: Option<TestKeeper>,
@@ -60,9 +62,25 @@ impl KeeperClient {
             choice: settings.keeper,
             on_lambda: settings.on_lambda,
             socket: settings.socket.clone(),
+            versions: VersionRange::SPOKEN,
             checks: Checks::default(),
             #[cfg(feature = "testing")]
             double: settings.double.clone(),
+        }
+    }
+
+    /// The client of a release that speaks these versions, for the keeper behind this socket.
+    #[cfg(all(test, feature = "in-process"))]
+    pub(crate) fn speaking(socket: &std::path::Path, versions: VersionRange) -> Self {
+        let (choice, socket) = (KeeperChoice::Extension, socket.to_owned());
+        Self {
+            choice,
+            on_lambda: false,
+            socket,
+            versions,
+            checks: Checks::default(),
+            #[cfg(feature = "testing")]
+            double: None,
         }
     }
 
@@ -73,7 +91,7 @@ impl KeeperClient {
             return;
         }
         let said = socket::connect(&self.socket).and_then(|stream| {
-            let line = encode(&ToKeeper::Hello { versions: VersionRange::SPOKEN }).map_err(io::Error::other)?;
+            let line = encode(&ToKeeper::Hello { versions: self.versions }).map_err(io::Error::other)?;
             socket::write(stream, &line)
         });
         if let Err(error) = said {
@@ -87,21 +105,22 @@ impl KeeperClient {
     ///
     /// When there is no keeper.
     pub(crate) fn begin(&self, request_id: &str, deadline_ms: Option<u64>) -> Result<Session, KeeperMissing> {
-        let versions = VersionRange::SPOKEN;
-        let lost = lost::take();
-        let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost };
+        let begin = || {
+            let (versions, lost) = (self.versions, lost::take());
+            ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost }
+        };
         #[cfg(feature = "testing")]
         if let Some(double) = &self.double {
+            if double.is_gone() {
+                return Err(self.missing(io::ErrorKind::ConnectionRefused.into()));
+            }
             let open = |waker| Ok(Connection::Double(double::Connection::open(double.clone(), waker)));
-            let gone = || self.missing(io::ErrorKind::ConnectionRefused.into());
-            return if double.is_gone() {
-                Err(gone())
-            } else {
-                Session::begin(open, Place::Double, begin).map_err(|_| gone())
-            };
+            let begun = Session::begin(open, Place::Double, self.versions, begin());
+            return begun.map_err(|source| self.missing(source));
         }
         let (stream, place) = self.connect()?;
-        Session::begin(|_| Connection::over(stream), place, begin).map_err(|source| self.missing(source))
+        let begun = Session::begin(|_| Connection::over(stream), place, self.versions, begin());
+        begun.map_err(|source| self.missing(source))
     }
 
     /// Whether a test double plays the keeper.

@@ -8,7 +8,7 @@ use crate::clock::Wall;
 /// One request: each is a single `UpdateItem` or a consistent `GetItem`.
 ///
 /// A store sends it once, never retries it by itself, and carries out exactly the condition that is described here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Take the row if it is absent, free, or held by one of `unknown`. SETs `format`, `owner`, `lease_ms`, `holder` and
     /// `version = if_not_exists(version, at in ms) + 1`, SETs or REMOVEs `expires_at`, REMOVEs `ttl`.
@@ -63,7 +63,7 @@ pub enum Request {
 }
 
 /// A store's answer to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Answer {
     /// What came of it.
     pub outcome: Outcome,
@@ -72,7 +72,7 @@ pub struct Answer {
 }
 
 /// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A write was applied; the row now has this version (0 after a release, which does not look at it).
     Written {
@@ -94,7 +94,7 @@ pub enum Outcome {
 }
 
 /// Why there was no usable answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct Failure {
     /// What kind of failure.
@@ -122,8 +122,12 @@ pub enum FailureKind {
     /// The connection could not be made or broke: it may have been written. Tried again.
     #[error("the connection to DynamoDB failed")]
     Connection,
-    /// There is no such table.
-    #[error("the lock table does not exist")]
+    /// The request's signature was out of date: this host's clock is off, or the request was held up after it was signed,
+    /// as a freeze does. Not written; tried again, with a new signature.
+    #[error("the request's time was refused")]
+    Clock,
+    /// There is no such table, or it is not ready yet.
+    #[error("the lock table does not exist or is not ready")]
     MissingTable,
     /// The table's key is not the one in the settings.
     #[error("the lock table's key is not as configured")]
@@ -134,6 +138,13 @@ pub enum FailureKind {
     /// There are no credentials, or they do not serve.
     #[error("no usable AWS credentials")]
     Credentials,
+    /// The row has no room for the write, or a number that can't be counted on. Not written.
+    #[error("the row can't be written")]
+    MalformedRow,
+    /// An attempt was applied to a row with a version that no condition can tell from a good one. It is to be freed, not
+    /// tried again.
+    #[error("the row is broken")]
+    BrokenVersion,
     /// Any other refusal that trying again won't change.
     #[error("DynamoDB refused the request")]
     Rejected,
@@ -151,12 +162,15 @@ impl FailureKind {
     /// Whether the same request may succeed a moment later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Throttled | Self::TransactionConflict | Self::Server | Self::Timeout | Self::Connection)
+        matches!(
+            self,
+            Self::Throttled | Self::TransactionConflict | Self::Server | Self::Timeout | Self::Connection | Self::Clock
+        )
     }
 
     /// Whether a write that failed so may have been applied all the same, now or later.
     #[must_use]
     pub const fn may_have_landed(self) -> bool {
-        matches!(self, Self::Server | Self::Timeout | Self::Connection)
+        matches!(self, Self::Server | Self::Timeout | Self::Connection | Self::BrokenVersion)
     }
 }

@@ -6,7 +6,7 @@ use super::{HolderInfo, OwnerId};
 use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
     /// There is none: never locked, or swept.
     Absent,
@@ -22,7 +22,7 @@ pub enum Row {
 }
 
 /// A held row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldRow {
     /// Whose it is.
     pub owner: OwnerId,
@@ -37,27 +37,39 @@ pub struct HeldRow {
 }
 
 /// Why a row is never written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Unusable {
     /// Another program's row, or another row format's.
     #[error(
-        "the row is not in the format `leasehold/1` but {}: use a table or a namespace of its own for these locks",
-        .format.as_ref().map_or_else(|| "has no `format` attribute".to_owned(), |f| format!("in `{f}`"))
+        "the row is not a lock of the format `leasehold/1`: {}; it is left alone, so take a table or a `namespace` of its \
+         own for these locks{}", found(.format), newer(.format)
     )]
     Foreign {
         /// What its `format` attribute says, if it has one.
         format: Option<String>,
     },
     /// A row of our format that does not hold what the format asks for.
-    #[error(
-        "the row's attribute `{attribute}` {found}: look at the row and delete it by hand if nobody works under it"
-    )]
+    #[error("the row's attribute `{attribute}` {found}; look at the row and delete it once nobody works on its key")]
     Malformed {
         /// The attribute that is wrong.
         attribute: String,
         /// What was found there.
         found: String,
     },
+}
+
+fn found(format: &Option<String>) -> String {
+    format.as_ref().map_or_else(|| "it has no attribute `format`".to_owned(), |f| format!("its `format` is `{f}`"))
+}
+
+/// A later release's row may well be in the right table.
+fn newer(format: &Option<String>) -> &'static str {
+    match format {
+        Some(format) if format.starts_with("leasehold/") => {
+            ", or deploy the release that wrote it, function and extension, everywhere"
+        }
+        _ => "",
+    }
 }
 
 /// How long DynamoDB keeps a free row.

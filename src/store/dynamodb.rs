@@ -13,9 +13,9 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue, ReturnValuesO
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Connections};
-use super::errors::failure;
+use super::errors::{ENDPOINT, ROUTE, failure};
 use super::leasehold_v1::LeaseholdV1;
-use super::row_format::{RowFormat, Update, primary_key};
+use super::row_format::{Item, RowFormat, Update, primary_key};
 use super::usage::{Counters, StoreUsage};
 use super::witness::Witness;
 use super::{Lock, Store};
@@ -140,15 +140,24 @@ impl DynamoDb {
         match reply {
             Ok(output) => {
                 self.usage.wrote(output.consumed_capacity());
-                match self.format.written(request, output.attributes()) {
-                    Ok(version) => Outcome::Written { version },
-                    // It was applied, but to what is not known: what may have landed is found out by the next attempt.
-                    Err(found) => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}")),
-                }
+                self.written(lock, request, output.attributes())
             }
             Err(error) => self
                 .refused(&error, request)
-                .unwrap_or_else(|| Outcome::Failed(failure(&error, witness, "UpdateItem", &lock.table.name))),
+                .unwrap_or_else(|| Outcome::Failed(failure(&error, witness, "UpdateItem", &lock.table))),
+        }
+    }
+
+    /// What an applied write left behind.
+    fn written(&self, lock: &Lock, request: &Request, updated: Option<&Item>) -> Outcome {
+        let found = match self.format.written(request, updated) {
+            Ok(version) => return Outcome::Written { version },
+            Err(found) => found,
+        };
+        match self.format.broken(request, updated) {
+            Some(broken) => failed(FailureKind::BrokenVersion, format!("in table `{}` {broken}", lock.table.name)),
+            // It was applied, but to what is not known: what may have landed is found out by the next attempt.
+            None => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}{ENDPOINT}")),
         }
     }
 
@@ -185,7 +194,7 @@ impl DynamoDb {
                 self.usage.read(output.consumed_capacity());
                 Outcome::Read { row: self.format.decode(output.item()) }
             }
-            Err(error) => Outcome::Failed(failure(&error, witness, "GetItem", &lock.table.name)),
+            Err(error) => Outcome::Failed(failure(&error, witness, "GetItem", &lock.table)),
         }
     }
 
@@ -194,7 +203,8 @@ impl DynamoDb {
         let names = std::iter::once(&table.key_attribute).chain(table.sort_key.iter().map(|(name, _)| name));
         let clash = names.into_iter().find(|name| self.format.attributes().contains(&name.as_str()))?;
         let message = format!(
-            "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there",
+            "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there; \
+             take a table of its own whose partition key is the string `key`",
             table.name
         );
         Some(failed(FailureKind::WrongKeySchema, message))
@@ -219,11 +229,14 @@ impl Store for DynamoDb {
                 Ok(outcome) => outcome,
                 Err(_) => failed(
                     FailureKind::Timeout,
-                    format!("no answer within {} ms from table `{}`", limit.as_millis(), lock.table.name),
+                    format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), lock.table.name),
                 ),
             },
         };
         self.usage.ended(&outcome);
+        if matches!(&outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Credentials) {
+            self.connections.replace(&connection);
+        }
         Answer { date: witness.date().filter(|_| was_answered(&outcome)), outcome }
     }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
-use crate::protocol::{Request, Row};
+use crate::protocol::{Request, Row, Unusable};
 use crate::session::Table;
 
 /// A row's attributes by name.
@@ -30,6 +30,12 @@ pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
     ///
     /// What is wrong with them.
     fn written(&self, request: &Request, updated: Option<&Item>) -> Result<u64, String>;
+
+    /// What an applied write's answer shows to be wrong with the row, where no condition could see it before. The write
+    /// stands, and is to be freed again.
+    fn broken(&self, _request: &Request, _updated: Option<&Item>) -> Option<Unusable> {
+        None
+    }
 
     /// What a row means. Total: whatever stands in it, the answer is a [`Row`].
     fn decode(&self, item: Option<&Item>) -> Row;

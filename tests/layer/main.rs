@@ -10,4 +10,5 @@ mod modes;
 mod order;
 mod release;
 mod support;
+mod transcripts;
 mod types;

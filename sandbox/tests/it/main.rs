@@ -5,9 +5,11 @@ mod command;
 mod control;
 mod crash;
 mod dynamodb;
+mod faults;
 mod invoke;
 mod managed;
 mod pool;
+mod soak;
 mod timeout;
 
 use std::{path::PathBuf, time::Duration};

@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
 use super::socket::Reading;
 use super::wakers::Wakers;
-use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper};
+use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper, VersionRange};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]
@@ -48,13 +48,14 @@ impl Session {
     pub(super) fn begin(
         open: impl FnOnce(Waker) -> io::Result<Connection>,
         place: Place,
+        versions: VersionRange,
         begin: ToKeeper,
     ) -> io::Result<Self> {
         let wakers = Arc::new(Wakers::default());
         let waker = Waker::from(wakers.clone());
         let connection = open(waker.clone())?;
         connection.send(begin)?;
-        let state = Mutex::new(State { connection, heard: Heard::default(), asked: false });
+        let state = Mutex::new(State { connection, heard: Heard::new(versions), asked: false });
         Ok(Self { place, state, waker, wakers })
     }
 

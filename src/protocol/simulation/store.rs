@@ -7,7 +7,7 @@ use super::violation::Violation;
 use crate::clock::Wall;
 use crate::protocol::{HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stored {
     pub(super) version: u64,
     pub(super) lease: Duration,
@@ -17,7 +17,7 @@ pub(super) struct Stored {
 }
 
 /// The rows of one table, by key number.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     pub(super) rows: Vec<Option<Stored>>,
     rules: Rules,
