@@ -38,7 +38,7 @@ failures! {
     "set `key_attribute` (and `sort_key`) to the names in the table, or take a table of its own whose partition key is the string `key`";
     /// IAM says no.
     AccessDenied,
-    "allow the function's role dynamodb:UpdateItem and dynamodb:GetItem on the table";
+    "allow the function's role what the table's row format needs";
     /// There are no credentials, or they do not serve.
     MissingCredentials,
     "give the function a role, or this machine credentials";

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
-use super::OwnerId;
+use super::{OwnerId, Version};
 use crate::clock::Now;
 
 /// Names a lock among all that one keeper may see: its table and key.
@@ -17,7 +17,7 @@ pub struct Observation {
     /// Whose the row was.
     pub owner: OwnerId,
     /// Its version.
-    pub version: u64,
+    pub version: Version,
     /// The row's lease.
     pub lease: Duration,
     /// The moment of the answer that first showed it.
@@ -73,7 +73,7 @@ impl Observations {
         &mut self,
         subject: &Subject,
         owner: OwnerId,
-        version: u64,
+        version: Version,
         lease: Duration,
         now: Now,
     ) -> Observation {

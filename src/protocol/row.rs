@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{HolderInfo, OwnerId};
+use super::{Format, HolderInfo, OwnerId, Version};
 use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
@@ -26,8 +26,8 @@ pub enum Row {
 pub struct HeldRow {
     /// Whose it is.
     pub owner: OwnerId,
-    /// One higher with every write that gives or extends the lease.
-    pub version: u64,
+    /// Another one with every write that gives or extends the lease.
+    pub version: Version,
     /// How long the lease lasts unrenewed.
     pub lease: Duration,
     /// When it ends by server time, where the holder could tell.
@@ -41,11 +41,14 @@ pub struct HeldRow {
 pub enum Unusable {
     /// Another program's row, or another row format's.
     #[error(
-        "the row is not in the format `leasehold/1` but {}: use a table or a namespace of its own for these locks",
-        .format.as_ref().map_or_else(|| "has no `format` attribute".to_owned(), |f| format!("in `{f}`"))
+        "the row is not in the format `{expected}` but {}: use a table or a namespace of its own for these locks, or set \
+         `format` to what the table speaks",
+        .format.as_ref().map_or_else(|| format!("has no `{}` attribute", mark(*.expected)), |f| format!("in `{f}`"))
     )]
     Foreign {
-        /// What its `format` attribute says, if it has one.
+        /// The format that it should be in.
+        expected: Format,
+        /// What the row says about its format, if it says anything.
         format: Option<String>,
     },
     /// A row of our format that does not hold what the format asks for.
@@ -58,6 +61,14 @@ pub enum Unusable {
         /// What was found there.
         found: String,
     },
+}
+
+/// The attribute by which a format's rows are told from others.
+const fn mark(format: Format) -> &'static str {
+    match format {
+        Format::LeaseholdV1 => "format",
+        Format::PydynoxV1 => "protocol",
+    }
 }
 
 /// How long DynamoDB keeps a free row.

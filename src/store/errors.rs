@@ -6,19 +6,26 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
+use super::row_format;
 use super::text::{chain, printable};
 use super::witness::Witness;
 use crate::protocol::{Failure, FailureKind};
+use crate::session::Table;
 
 /// How much of what the service or the client said is told on.
 const MAX_MESSAGE: usize = 600;
 
 /// The failure that an error means, for a request of this operation on this table.
-pub(super) fn failure<E>(error: &SdkError<E, HttpResponse>, witness: &Witness, operation: &str, table: &str) -> Failure
+pub(super) fn failure<E>(
+    error: &SdkError<E, HttpResponse>,
+    witness: &Witness,
+    operation: &str,
+    table: &Table,
+) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
-    let at = format!("{operation} on table `{}`", printable(table, 256));
+    let at = format!("{operation} on table `{}`", printable(&table.name, 256));
     match error {
         _ if !witness.saw_it_sent() => never_sent(error, &at),
         // The SDK takes a success that it can't read for a service's error without a name.
@@ -52,7 +59,7 @@ fn unreadable(error: &dyn Error, answer: &HttpResponse, at: &str) -> Failure {
 }
 
 /// DynamoDB's own answer, or one of something that stands between.
-fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &str) -> Failure {
+fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &Table) -> Failure {
     let Some(code) = code else {
         return anonymous(status, at);
     };
@@ -61,7 +68,7 @@ fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &st
         message if message.is_empty() => String::new(),
         message => format!(": {}", message.trim_end_matches('.')),
     };
-    let advice = advice(kind, &printable(table, 256));
+    let advice = advice(kind, table);
     Failure::new(kind, format!("DynamoDB answered {at} with {}{said}{advice}", printable(code, 100)))
 }
 
@@ -137,7 +144,8 @@ fn is_about_the_key(message: &str) -> bool {
 }
 
 /// What to change, where trying again does not help.
-fn advice(kind: FailureKind, table: &str) -> String {
+fn advice(kind: FailureKind, of: &Table) -> String {
+    let table = printable(&of.name, 256);
     match kind {
         FailureKind::MissingTable => {
             format!("; create `{table}`, or correct the table's name, the Region or the account")
@@ -147,7 +155,8 @@ fn advice(kind: FailureKind, table: &str) -> String {
              sort key of type S exactly where the settings have one"
         ),
         FailureKind::AccessDenied => {
-            format!("; the function's role needs dynamodb:UpdateItem and dynamodb:GetItem on `{table}`")
+            let actions = row_format::of(of).map_or("dynamodb:GetItem", |format| format.actions());
+            format!("; the function's role needs {actions} on `{table}`")
         }
         FailureKind::Credentials => "; check the role, its credentials and this host's clock".to_owned(),
         FailureKind::Throttled => "; if it lasts, raise the table's capacity or set it to on-demand".to_owned(),

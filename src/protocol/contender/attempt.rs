@@ -5,14 +5,15 @@ use std::time::Duration;
 use super::{Attempt, Contender, InFlight, Kind};
 use crate::protocol::row::rounded_up;
 use crate::protocol::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
-use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample};
+use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample, Version, Versions};
 
 impl Contender {
     pub(super) fn send_acquire(&mut self, cx: &mut Context<'_>) {
         let attempt = self.new_attempt(cx, false);
         let Attempt { owner, expires_at, .. } = attempt;
         let unknown = self.replaceable(cx, owner);
-        let request = Request::Acquire { owner, at: cx.now.wall, lease: self.settings.lease, expires_at, unknown };
+        let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
+        let request = Request::Acquire { owner, version, at, lease, expires_at, unknown };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -23,8 +24,8 @@ impl Contender {
         };
         let attempt = self.new_attempt(cx, true);
         let Attempt { owner, expires_at, .. } = attempt;
-        let (at, lease) = (cx.now.wall, self.settings.lease);
-        let request = Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version };
+        let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
+        let request = Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -38,6 +39,14 @@ impl Contender {
             rounded_up(server.unwrap_or(cx.now.wall) + self.settings.lease)
         });
         Attempt { owner: self.identity(fresh), expires_at, took_over }
+    }
+
+    /// The version that an attempt writes, where the store does not count one on.
+    fn first_version(&self, cx: &mut Context<'_>) -> Option<Version> {
+        match self.settings.format.abilities().versions {
+            Versions::Counted => None,
+            Versions::Opaque => Some(cx.entropy.version()),
+        }
     }
 
     pub(super) fn send(&mut self, cx: &mut Context<'_>, kind: Kind, request: Request) {
