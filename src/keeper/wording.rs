@@ -93,6 +93,7 @@ fn cut_holder(holder: HolderInfo) -> HolderInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Format;
     use crate::session::encode;
 
     #[test]
@@ -123,7 +124,7 @@ mod tests {
             FromKeeper::Failed { kind, .. } => kind,
             line => panic!("{line:?}"),
         };
-        assert_eq!(kind_of(Unusable::Foreign { format: None }), FailKind::ForeignRow);
+        assert_eq!(kind_of(Unusable::Foreign { expected: Format::default(), format: None }), FailKind::ForeignRow);
         let malformed = Unusable::Malformed { attribute: "version".to_owned(), found: "is a string".to_owned() };
         assert_eq!(kind_of(malformed), FailKind::MalformedRow);
     }

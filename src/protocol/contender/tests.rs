@@ -6,7 +6,8 @@ use super::{Budget, Contender};
 use crate::clock::Wall;
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, read, refused, sent, written};
 use crate::protocol::{
-    Action, FailureKind, HeldRow, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
+    Action, FailureKind, Format, HeldRow, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
+    Version,
 };
 
 fn subject() -> Subject {
@@ -52,7 +53,7 @@ fn a_free_row_is_taken_by_the_first_write() {
     rig.advance(20);
     contender.handle_answer(&mut rig.cx(), id, written(7));
     let Some(Action::Acquired { acquired, unwanted: false }) = contender.poll_action() else { panic!("not acquired") };
-    assert_eq!((acquired.owner, acquired.version, acquired.sent), (owner(1), 7, began));
+    assert_eq!((acquired.owner, acquired.version, acquired.sent), (owner(1), Version::Counter(7), began));
     assert_eq!((acquired.waited, acquired.attempts, acquired.took_over), (ms(20), 1, false));
     assert!(contender.is_finished());
     assert_eq!(contender.poll_action(), None);
@@ -75,14 +76,14 @@ fn without_a_wait_one_attempt_is_sent_and_busy_names_the_holder() {
 fn without_a_wait_a_lease_observed_to_be_over_is_taken_at_once() {
     let mut rig = Rig::new();
     let now = rig.now();
-    rig.observations.record(&subject(), owner(99), 5, ms(4_000), now);
+    rig.observations.record(&subject(), owner(99), Version::Counter(5), ms(4_000), now);
     rig.advance(4_000);
     let mut contender = contender(&mut rig, 0, None);
     let (id, ..) = sent(contender.poll_action());
     contender.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
     let (id, request, _) = sent(contender.poll_action());
     assert!(
-        matches!(request, Request::TakeOver { seen_owner, seen_version: 5, .. } if seen_owner == owner(99)),
+        matches!(request, Request::TakeOver { seen_owner, seen_version: Version::Counter(5), .. } if seen_owner == owner(99)),
         "{request:?}"
     );
     contender.handle_answer(&mut rig.cx(), id, written(6));
@@ -174,7 +175,7 @@ fn what_trying_again_will_not_change_is_told_at_once() {
 
     let mut other = contender(&mut rig, 2_000, None);
     let (id, ..) = sent(other.poll_action());
-    let foreign = Unusable::Foreign { format: None };
+    let foreign = Unusable::Foreign { expected: Format::LeaseholdV1, format: None };
     other.handle_answer(&mut rig.cx(), id, refused(Row::Unusable(foreign.clone())));
     assert_eq!(verdict(other.poll_action()), Verdict::Unusable(foreign));
     assert!(one.is_finished() && other.is_finished());
