@@ -16,7 +16,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
-use super::leasehold_v1::decode::{kind, lease, owner_id, required};
+use super::leasehold_v1::decode::{LEASE_MS, kind, lease, owner_id, required};
 use super::row_format::{Expressions, Item, RowFormat, Write, number, primary_key, text, version_value};
 use super::text::printable;
 use crate::protocol::{Format, HeldRow, OwnerId, Request, Row, Unusable, Version};
@@ -122,10 +122,18 @@ fn row(lock: &Lock, owner: OwnerId, version: Version, lease: Duration) -> Item {
     item
 }
 
-/// The row is of this format.
+/// The row is of this format: another program's row and a broken one are never written.
 fn ours(on: &mut Expressions) -> String {
-    let protocol = on.value("protocol", number(PROTOCOL));
-    format!("{} = {protocol}", on.name("protocol"))
+    let (protocol, string) =
+        (on.value("protocol", number(PROTOCOL)), on.value("string", AttributeValue::S("S".to_owned())));
+    let (low, high) = (on.value("low", number(*LEASE_MS.start())), on.value("high", number(*LEASE_MS.end())));
+    format!(
+        "{} = {protocol} AND attribute_not_exists({}) AND attribute_type({}, {string}) AND {} BETWEEN {low} AND {high}",
+        on.name("protocol"),
+        on.name("format"),
+        on.name("version"),
+        on.name("lease_ms"),
+    )
 }
 
 fn held(item: &Item) -> Result<Row, Unusable> {
@@ -150,4 +158,72 @@ fn version(value: &AttributeValue) -> Result<Version, String> {
 
 fn foreign(format: Option<String>) -> Row {
     Row::Unusable(Unusable::Foreign { expected: Format::PydynoxV1, format })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Wall;
+    use crate::protocol::HolderInfo;
+    use crate::session::Table;
+
+    fn lock() -> Lock {
+        let table = Table::new("locks").speaking(Format::PydynoxV1);
+        Lock { table, key: "sync:1".into(), holder: HolderInfo::default() }
+    }
+
+    fn requests() -> [Request; 7] {
+        let (owner, seen_owner, expires_at) = (OwnerId::from_u128(1), OwnerId::from_u128(2), None);
+        let (version, at, lease) = (Some(Version::Opaque(3)), Wall::from_millis(1), Duration::from_secs(30));
+        let (old, new) = (Version::Opaque(4), Version::Opaque(5));
+        [
+            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![] },
+            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![seen_owner] },
+            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version: old },
+            Request::Renew { owner, version: old, new_version: new, expires_at },
+            Request::Release { owners: vec![owner], ttl: None },
+            Request::Release { owners: vec![], ttl: None },
+            Request::Read,
+        ]
+    }
+
+    #[test]
+    fn an_acquire_without_unknown_attempts_is_pydynoxs_own() {
+        let [acquire, ..] = requests();
+        let Some(Write::Put(item, on)) = PydynoxV1.encode(&lock(), &acquire) else { panic!("no put") };
+        assert_eq!(on.condition, "attribute_not_exists(#key)");
+        assert_eq!((on.names.len(), on.values.len()), (1, 0));
+        let s = |text: &str| AttributeValue::S(text.to_owned());
+        let expected = [
+            ("key", s("sync:1")),
+            ("owner", s("00000000-0000-0000-0000-000000000001")),
+            ("version", s("00000000-0000-0000-0000-000000000003")),
+            ("lease_ms", number(30_000)),
+            ("protocol", number(1)),
+        ];
+        assert_eq!(item, expected.map(|(name, value)| (name.to_owned(), value)).into());
+    }
+
+    #[test]
+    fn every_alias_and_every_value_is_used_and_every_one_used_is_given() {
+        for request in requests() {
+            let Some(write) = PydynoxV1.encode(&lock(), &request) else { continue };
+            let on = write.expressions();
+            let text = format!("{} {}", on.update(), on.condition);
+            let words: Vec<_> = text.split(|c: char| !(c.is_alphanumeric() || "#:_".contains(c))).collect();
+            let mut used: Vec<_> = words.iter().filter(|word| word.starts_with(['#', ':'])).copied().collect();
+            used.sort_unstable();
+            used.dedup();
+            let mut given: Vec<_> = on.names.keys().chain(on.values.keys()).map(String::as_str).collect();
+            given.sort_unstable();
+            assert_eq!(used, given, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_renewal_writes_the_version_and_nothing_else() {
+        let Some(Write::Update(on)) = PydynoxV1.encode(&lock(), &requests()[3]) else { panic!("no update") };
+        assert_eq!(on.update(), "SET #version = :version");
+        assert!(on.condition.ends_with("#owner = :seen_owner AND #version = :seen_version"), "{}", on.condition);
+    }
 }

@@ -39,7 +39,7 @@ impl Store {
 
     /// Carries out one request as one indivisible step.
     pub(super) fn apply(&mut self, key: usize, request: &Request) -> Result<Outcome, Violation> {
-        let before = self.rows[key].as_ref().map(|row| row.version);
+        let before = self.rows[key].as_ref().map(|row| (row.owner, row.version));
         let outcome = match request {
             Request::Acquire { owner, version, at, lease, expires_at, unknown } => {
                 let allowed =
@@ -100,10 +100,15 @@ impl Store {
         if row.owner.is_some() && row.ttl.is_some() {
             return Err(Violation::HeldRowHasTtl);
         }
-        let changed = before != Some(row.version);
         let fell = match row.version {
-            Version::Counter(_) => before.is_some_and(|before| row.version < before),
-            version @ Version::Opaque(_) => changed && !self.had.insert(version),
+            Version::Counter(_) => before.is_some_and(|(_, before)| row.version < before),
+            // In a run these are numbered as they are made up. Others see no order in them, but of one owner's writes none
+            // may undo a later one.
+            version @ Version::Opaque(_) if before.is_none_or(|(_, before)| before != version) => {
+                let undone = before.is_some_and(|(owner, before)| owner == row.owner && version < before);
+                !self.had.insert(version) || undone
+            }
+            Version::Opaque(_) => false,
         };
         if fell { Err(Violation::VersionFell) } else { Ok(outcome) }
     }

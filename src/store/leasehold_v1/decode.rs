@@ -11,7 +11,7 @@ use crate::store::row_format::Item;
 use crate::store::text::printable;
 
 /// A lease this short or this long was not written by any client of this format.
-const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
+pub(in crate::store) const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
 
 /// A row is shown in error messages and in the session's lines, which have a limit: what people are told is cut to this
 /// many bytes, and what stands where something else was expected is told much shorter.
