@@ -63,6 +63,8 @@ struct State {
     decide: Decide,
     connections_dropped: usize,
     cancelled: usize,
+    /// Whether answers have a `Date`.
+    dates: bool,
 }
 
 impl MemoryStore {
@@ -73,6 +75,7 @@ impl MemoryStore {
             decide: Box::new(|_, _| Fate::USUAL),
             connections_dropped: 0,
             cancelled: 0,
+            dates: true,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
@@ -80,6 +83,11 @@ impl MemoryStore {
     /// From here on each request's fate is decided by this.
     pub(super) fn decide(&self, decide: impl FnMut(&str, &Request) -> Fate + Send + 'static) {
         self.state.lock().unwrap().decide = Box::new(decide);
+    }
+
+    /// From here on no answer has a `Date`.
+    pub(super) fn leave_out_dates(&self) {
+        self.state.lock().unwrap().dates = false;
     }
 
     pub(super) fn row(&self, key: &str) -> Row {
@@ -204,7 +212,10 @@ impl Store for MemoryStore {
         .await;
         dropped.answered = true;
         match outcome {
-            Ok(outcome) => Answer { outcome, date: Some(self.clock.now().wall.as_millis() / 1000) },
+            Ok(outcome) => {
+                let date = self.clock.now().wall.as_millis() / 1000;
+                Answer { outcome, date: Some(date).filter(|_| self.state.lock().unwrap().dates) }
+            }
             Err(_) => Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), date: None },
         }
     }

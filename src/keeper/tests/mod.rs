@@ -3,6 +3,7 @@
 mod crash;
 mod drain;
 mod event_log;
+mod formats;
 mod grant;
 mod hostile;
 mod in_process;

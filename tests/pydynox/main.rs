@@ -1,0 +1,20 @@
+//! The row format `pydynox/1` beside the real pydynox: a process of it and a keeper of ours over one table.
+//!
+//! All of it is ignored unless asked for, since it needs a Python with pydynox:
+//!
+//! ```text
+//! python3 -m venv target/pydynox && target/pydynox/bin/pip install pydynox==1.8.0
+//! LEASEHOLD_PYDYNOX_PYTHON=target/pydynox/bin/python \
+//!   cargo test --all-features --test pydynox -- --ignored
+//! ```
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![allow(unreachable_pub, reason = "each test is a crate of its own")]
+
+mod contending;
+mod keys;
+mod killed;
+mod ours;
+mod python;
+#[path = "../support/mod.rs"]
+mod support;
+mod witness;
