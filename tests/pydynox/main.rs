@@ -11,10 +11,14 @@
 #![allow(unreachable_pub, reason = "each test is a crate of its own")]
 
 mod contending;
+mod extension;
 mod keys;
 mod killed;
 mod ours;
 mod python;
+#[allow(dead_code, reason = "this test needs little of it")]
+#[path = "../end_to_end/stage.rs"]
+mod stage;
 #[path = "../support/mod.rs"]
 mod support;
 mod witness;
