@@ -49,10 +49,11 @@ async fn a_killed_handler_frees_the_key_for_pydynox_and_a_finished_one_does() {
 #[tokio::test]
 #[ignore = "needs pydynox: set LEASEHOLD_PYDYNOX_PYTHON"]
 async fn pydynox_takes_over_from_an_environment_that_vanished_and_a_function_from_pydynox_killed() {
-    let (sandbox, python, witnesses) = both(function("locked").await.env("LEASEHOLD_LEASE_DURATION", "3s")).await;
-    let environment = sandbox.environment(0);
-    let mut python = python;
-    for _ in 0..ROUNDS {
+    let builder = function("locked").await.environments(ROUNDS + 1).env("LEASEHOLD_LEASE_DURATION", "3s");
+    let (sandbox, mut python, witnesses) = both(builder).await;
+    let survivor = sandbox.environment(ROUNDS);
+    for round in 0..ROUNDS {
+        let environment = sandbox.environment(round);
         let vanished = environment.start_invocation(json!({ "id": "a", "sleep_ms": 100_000 }));
         said(&sandbox, "work began", vanished.request_id()).await;
         let mut waiting = python.acquire("jobs:a", 3.0, 60.0);
@@ -61,14 +62,14 @@ async fn pydynox_takes_over_from_an_environment_that_vanished_and_a_function_fro
         assert!(is_held(&sandbox, "jobs:a").await, "nobody was left to free it");
         waiting.expect("held").await;
 
-        let next = environment.start_invocation(json!({ "id": "a" }));
+        let next = survivor.start_invocation(json!({ "id": "a" }));
         said(&sandbox, "waiting", next.request_id()).await;
         python.kill();
         let (_, taken) = said(&sandbox, "acquired", next.request_id()).await;
         assert!(taken.took_over(), "a killed pydynox can't have freed its lock");
         let outcome = next.outcome().await;
         assert!(outcome.is_success(), "{outcome:?}\n{}", sandbox.log().timeline());
-        environment.wait_until_idle().await.unwrap();
+        survivor.wait_until_idle().await.unwrap();
         python = Python::start(sandbox.endpoint_url().unwrap(), witnesses.path()).await;
     }
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! python3 -m venv target/pydynox && target/pydynox/bin/pip install pydynox==1.8.0
 //! LEASEHOLD_PYDYNOX_PYTHON=target/pydynox/bin/python \
-//!   cargo test --all-features --test pydynox -- --ignored
+//!   cargo test --workspace --all-features --test pydynox -- --ignored
 //! ```
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(unreachable_pub, reason = "each test is a crate of its own")]
