@@ -122,7 +122,7 @@ impl DynamoDb {
     ) -> Outcome {
         match write::send(client, lock, write, witness).await {
             Reply::Applied { updated, consumed } => {
-                self.usage.wrote(consumed.as_ref());
+                self.usage.wrote(consumed.as_deref());
                 match format.written(request, updated.as_ref()) {
                     Ok(version) => Outcome::Written { version },
                     // It was applied, but to what is not known: what may have landed is found out by the next attempt.

@@ -26,7 +26,7 @@ pub(super) enum Reply {
         /// The attributes that it changed, where the operation tells them.
         updated: Option<Item>,
         /// What it took.
-        consumed: Option<ConsumedCapacity>,
+        consumed: Option<Box<ConsumedCapacity>>,
     },
     /// Its condition did not hold for this row.
     Refused(Option<Item>),
@@ -48,7 +48,10 @@ pub(super) async fn send(client: &Client, lock: &Lock, write: Write, witness: &W
             let sent = request.return_consumed_capacity(total).customize().interceptor(witness.clone()).send().await;
             sent.map_or_else(
                 |error| unapplied(&error, witness, "UpdateItem", lock),
-                |output| Reply::Applied { consumed: output.consumed_capacity, updated: output.attributes },
+                |output| Reply::Applied {
+                    consumed: output.consumed_capacity.map(Box::new),
+                    updated: output.attributes,
+                },
             )
         }
         Write::Put(item, on) => {
@@ -59,7 +62,7 @@ pub(super) async fn send(client: &Client, lock: &Lock, write: Write, witness: &W
             let sent = request.return_consumed_capacity(total).customize().interceptor(witness.clone()).send().await;
             sent.map_or_else(
                 |error| unapplied(&error, witness, "PutItem", lock),
-                |output| Reply::Applied { consumed: output.consumed_capacity, updated: None },
+                |output| Reply::Applied { consumed: output.consumed_capacity.map(Box::new), updated: None },
             )
         }
         Write::Delete(on) => {
@@ -70,7 +73,7 @@ pub(super) async fn send(client: &Client, lock: &Lock, write: Write, witness: &W
             let sent = request.return_consumed_capacity(total).customize().interceptor(witness.clone()).send().await;
             sent.map_or_else(
                 |error| unapplied(&error, witness, "DeleteItem", lock),
-                |output| Reply::Applied { consumed: output.consumed_capacity, updated: None },
+                |output| Reply::Applied { consumed: output.consumed_capacity.map(Box::new), updated: None },
             )
         }
     }
