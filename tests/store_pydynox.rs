@@ -314,7 +314,7 @@ async fn a_refusal_of_permission_names_what_the_format_needs() {
         assert!(told.contains(all), "{told}");
     }
     let told = needed(lock_in(Table::new("locks"), KEY), Request::Read).await;
-    assert!(told.contains("needs dynamodb:UpdateItem and dynamodb:GetItem on"), "{told}");
+    assert!(told.contains("role dynamodb:UpdateItem and dynamodb:GetItem on"), "{told}");
 }
 
 /// What a write leaves in doubt is unknown, and what is in doubt may be replaced: a reply that is cut off, late or empty.

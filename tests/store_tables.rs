@@ -130,11 +130,13 @@ async fn a_table_with_another_key_is_told() {
     dynamodb.create_table_of("of-numbers", "key", ScalarAttributeType::N, None).await;
     for name in ["other-name", "with-sort-key", "of-numbers"] {
         let outcomes = outcomes(&store, &Table::new(name), "k").await;
-        assert_all_fail(&outcomes, FailureKind::WrongKeySchema, &format!("`{name}` needs a partition key"));
+        let told = format!("the settings say that `{name}` has the partition key `key` of type S and no sort key");
+        assert_all_fail(&outcomes, FailureKind::WrongKeySchema, &told);
     }
     let sort_key = Some(("sort".to_owned(), "lock".to_owned()));
     let outcomes = outcomes(&store, &Table { sort_key, ..Table::new("locks") }, "k").await;
-    assert_all_fail(&outcomes, FailureKind::WrongKeySchema, "sort key");
+    let told = "`locks` has the partition key `key` and the sort key `sort`, both of type S: set `key_attribute`";
+    assert_all_fail(&outcomes, FailureKind::WrongKeySchema, told);
 }
 
 #[tokio::test]

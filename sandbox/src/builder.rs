@@ -28,6 +28,7 @@ pub struct SandboxBuilder {
     overflow: Overflow,
     reinit: Reinit,
     dynamodb: DynamoDb,
+    fault_proxy: bool,
 }
 
 impl Default for SandboxBuilder {
@@ -49,6 +50,7 @@ impl Default for SandboxBuilder {
             overflow: Overflow::default(),
             reinit: Reinit::default(),
             dynamodb: DynamoDb::default(),
+            fault_proxy: false,
         }
     }
 }
@@ -151,6 +153,12 @@ impl SandboxBuilder {
         self
     }
 
+    /// Puts a [`FaultProxy`](crate::faults::FaultProxy) between the processes and DynamoDB; see [`Sandbox::faults`].
+    pub fn fault_proxy(mut self, fault_proxy: bool) -> Self {
+        self.fault_proxy = fault_proxy;
+        self
+    }
+
     /// Starts the sandbox. No process runs before the first invocation or [`Environment::start`](crate::Environment::start).
     ///
     /// # Errors
@@ -183,6 +191,7 @@ impl SandboxBuilder {
             reinit: self.reinit,
             endpoint,
             own_credentials,
+            fault_proxy: self.fault_proxy,
         };
         Sandbox::launch(settings, self.dynamodb).await
     }
@@ -215,6 +224,9 @@ impl SandboxBuilder {
         }
         if self.init_timeout.is_zero() {
             return wrong("init_timeout", "is 0; give the initialization some time");
+        }
+        if self.fault_proxy && self.dynamodb == DynamoDb::None {
+            return wrong("fault_proxy", "is set, but there is no DynamoDB for it to stand in front of");
         }
         Ok(())
     }

@@ -100,6 +100,15 @@ pub enum Error {
         timeline: String,
     },
 
+    /// The awaited requests did not come to the fault proxy in time.
+    #[error("fewer than {count} requests met the fault within {limit:?}")]
+    NoRequest {
+        /// How many were awaited.
+        count: usize,
+        /// How long they were waited for.
+        limit: Duration,
+    },
+
     /// Events did not come in the expected order.
     #[error("expected {expected} after {after}; what happened:\n{timeline}")]
     OutOfOrder {

@@ -13,6 +13,8 @@
 //! | `api` | its two HTTP APIs |
 //! | `process` | real processes, their groups, outputs and ends |
 //! | `dynamodb` | the embedded DynamoDB, tables and rows |
+//! | `faults` | a proxy in front of DynamoDB that loses, delays and answers wrongly |
+//! | `demo`, `soak` | what leasehold does, shown; what it withstands, counted |
 //! | `event`, `names`, `log`, `timeline` | what happened, to be asserted and to be read |
 //! | `invocation`, `error` | what callers ask and get |
 //!
@@ -27,6 +29,7 @@ mod dynamodb;
 mod environment;
 mod error;
 mod event;
+pub mod faults;
 mod invocation;
 mod log;
 mod names;
@@ -34,6 +37,7 @@ mod pool;
 mod process;
 mod sandbox;
 mod settings;
+pub mod soak;
 mod task;
 mod timeline;
 

@@ -1,6 +1,7 @@
 //! The event log: written by everybody, waited on by tests, printed as a timeline.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -18,13 +19,30 @@ pub struct Log {
 #[derive(Debug)]
 struct Shared {
     started: Instant,
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Events>,
     count: watch::Sender<usize>,
+}
+
+/// The events that are kept, and how many of the first were forgotten.
+#[derive(Debug, Default)]
+struct Events {
+    forgotten: usize,
+    kept: VecDeque<Event>,
+}
+
+impl Events {
+    fn len(&self) -> usize {
+        self.forgotten + self.kept.len()
+    }
+
+    fn get(&self, index: usize) -> Option<&Event> {
+        self.kept.get(index.checked_sub(self.forgotten)?)
+    }
 }
 
 impl Log {
     pub(crate) fn new() -> Self {
-        let shared = Shared { started: Instant::now(), events: Mutex::new(Vec::new()), count: watch::Sender::new(0) };
+        let shared = Shared { started: Instant::now(), events: Mutex::default(), count: watch::Sender::new(0) };
         Self { shared: Arc::new(shared) }
     }
 
@@ -33,7 +51,7 @@ impl Log {
         // The time is taken under the lock, so that times never go back along the log.
         let at = self.shared.started.elapsed();
         let index = events.len();
-        events.push(Event { index, at, environment, init, kind });
+        events.kept.push_back(Event { index, at, environment, init, kind });
         drop(events);
         self.shared.count.send_replace(index + 1);
     }
@@ -43,24 +61,34 @@ impl Log {
         self.push(None, 0, EventKind::Note(text.into()));
     }
 
+    /// Forgets the events before place `index`, for runs so long that nobody can keep them all. The others keep their
+    /// places; nothing that is forgotten is found any more, and whoever waits for it by its place waits for the first
+    /// that is kept.
+    pub fn forget_before(&self, index: usize) {
+        let mut events = self.lock();
+        let count = index.saturating_sub(events.forgotten).min(events.kept.len());
+        events.kept.drain(..count);
+        events.forgotten += count;
+    }
+
     /// All events up to now.
     pub fn events(&self) -> Vec<Event> {
-        self.lock().clone()
+        self.lock().kept.iter().cloned().collect()
     }
 
     /// The events that `wanted` holds for.
     pub fn all(&self, wanted: impl Fn(&Event) -> bool) -> Vec<Event> {
-        self.lock().iter().filter(|event| wanted(event)).cloned().collect()
+        self.lock().kept.iter().filter(|event| wanted(event)).cloned().collect()
     }
 
     /// The first event that `wanted` holds for.
     pub fn find(&self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
-        self.lock().iter().find(|event| wanted(event)).cloned()
+        self.lock().kept.iter().find(|event| wanted(event)).cloned()
     }
 
     /// How many events `wanted` holds for.
     pub fn count(&self, wanted: impl Fn(&Event) -> bool) -> usize {
-        self.lock().iter().filter(|event| wanted(event)).count()
+        self.lock().kept.iter().filter(|event| wanted(event)).count()
     }
 
     /// How many events there are: a mark for [`wait_for_after`](Self::wait_for_after).
@@ -119,8 +147,12 @@ impl Log {
     pub async fn next_after(&self, index: usize) -> Event {
         let mut count = self.shared.count.subscribe();
         loop {
-            if let Some(event) = self.lock().get(index) {
-                return event.clone();
+            let event = {
+                let events = self.lock();
+                events.get(index.max(events.forgotten)).cloned()
+            };
+            if let Some(event) = event {
+                return event;
             }
             // The sender lives as long as `self`, so this only returns when there is more.
             if count.changed().await.is_err() {
@@ -140,7 +172,7 @@ impl Log {
         let mut after = "the start";
         for (name, wanted) in steps {
             let from = found.last().map_or(0, |event| event.index + 1);
-            match events.iter().skip(from).find(|event| wanted(event)) {
+            match events.iter().find(|event| event.index >= from && wanted(event)) {
                 Some(event) => found.push(event.clone()),
                 None => {
                     return Err(Error::OutOfOrder {
@@ -160,10 +192,31 @@ impl Log {
         Timeline::new(self.events())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
+    fn lock(&self) -> MutexGuard<'_, Events> {
         self.shared.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A named step for [`Log::in_order`].
 pub type Step<'a> = (&'a str, &'a dyn Fn(&Event) -> bool);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_forgotten_is_gone_and_the_rest_keeps_its_places() {
+        let log = Log::new();
+        for text in ["a", "b", "c"] {
+            log.note(text);
+        }
+        log.forget_before(2);
+        log.forget_before(1);
+        assert_eq!((log.len(), log.events().len()), (3, 1));
+        log.note("d");
+        assert_eq!(log.next_after(3).await.kind, EventKind::Note("d".to_owned()));
+        assert_eq!(log.next_after(0).await.index, 2);
+        log.forget_before(usize::MAX);
+        assert_eq!((log.len(), log.events().len()), (4, 0));
+    }
+}

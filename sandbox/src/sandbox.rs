@@ -7,6 +7,7 @@ use tempfile::TempDir;
 use crate::{
     DynamoDb, Environment, EnvironmentId, Error, EventKind, Invocation, InvocationHandle, Outcome, SandboxBuilder,
     dynamodb::{Embedded, Tables},
+    faults::FaultProxy,
     invocation::Job,
     log::Log,
     pool::Pool,
@@ -53,6 +54,9 @@ pub struct Sandbox {
     // Dropped in this order, after `drop` has killed the processes.
     pool: Arc<Pool>,
     _executor: OwnedRuntime,
+    faults: Option<FaultProxy>,
+    /// DynamoDB itself, without the proxy.
+    dynamodb_url: Option<String>,
     _dynamodb: Option<Embedded>,
     registry: Registry,
     settings: Arc<Settings>,
@@ -77,6 +81,14 @@ impl Sandbox {
             log.push(None, 0, EventKind::DynamoDbStarted { url: url.clone() });
             settings.endpoint = Some(url);
         }
+        let dynamodb_url = settings.endpoint.clone();
+        let faults = match (&dynamodb_url, settings.fault_proxy) {
+            (Some(url), true) => Some(FaultProxy::start(url)?),
+            _ => None,
+        };
+        if let Some(faults) = &faults {
+            settings.endpoint = Some(faults.url().to_owned());
+        }
         let root = short_directory().map_err(Error::io("create a temporary directory"))?;
         let executor = OwnedRuntime::new("sandbox").map_err(Error::io("start the sandbox's threads"))?;
         let handle = executor.handle().cloned();
@@ -85,7 +97,17 @@ impl Sandbox {
         let settings = Arc::new(settings);
         let registry = Registry::new();
         let pool = Pool::new(settings.clone(), log.clone(), registry.clone(), root.path().to_owned(), handle);
-        Ok(Self { pool: Arc::new(pool), _executor: executor, _dynamodb: dynamodb, registry, settings, log, root })
+        Ok(Self {
+            pool: Arc::new(pool),
+            _executor: executor,
+            faults,
+            dynamodb_url,
+            _dynamodb: dynamodb,
+            registry,
+            settings,
+            log,
+            root,
+        })
     }
 
     /// Invokes the function and waits for the outcome.
@@ -124,9 +146,15 @@ impl Sandbox {
         self.settings.endpoint.as_deref()
     }
 
-    /// Tables and rows of that DynamoDB, to prepare and to look into.
+    /// The proxy in front of DynamoDB, if the sandbox was started with
+    /// [`SandboxBuilder::fault_proxy`](crate::SandboxBuilder::fault_proxy).
+    pub fn faults(&self) -> Option<&FaultProxy> {
+        self.faults.as_ref()
+    }
+
+    /// Tables and rows of that DynamoDB, to prepare and to look into; never through the proxy.
     pub fn tables(&self) -> Tables {
-        Tables::new(self.settings.endpoint.clone(), &self.settings.region, self.settings.own_credentials)
+        Tables::new(self.dynamodb_url.clone(), &self.settings.region, self.settings.own_credentials)
     }
 
     /// The folder with all environments' files. It goes with the sandbox.

@@ -71,6 +71,8 @@ pub(crate) struct Settings {
     pub(crate) endpoint: Option<String>,
     /// Credentials are the caller's own where the endpoint is.
     pub(crate) own_credentials: bool,
+    /// Whether the processes reach DynamoDB through a proxy that injects faults.
+    pub(crate) fault_proxy: bool,
 }
 
 impl Settings {

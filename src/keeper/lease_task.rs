@@ -55,6 +55,8 @@ pub(super) struct LeaseTask {
     debt: Option<Flight>,
     /// Why the last release could not be carried out.
     not_freed: Option<Failure>,
+    /// Why the last renewal had no answer that counts.
+    not_renewed: Option<Failure>,
     ended: bool,
     /// Whether an attempt was refused.
     refused: bool,
@@ -98,6 +100,7 @@ impl LeaseTask {
             order: None,
             debt: None,
             not_freed: None,
+            not_renewed: None,
             ended: false,
             refused: false,
             to,
@@ -197,8 +200,14 @@ impl LeaseTask {
             (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {
                 self.settle(owner);
             }
-            (Purpose::Renewal, Outcome::Written { .. }) => counters.renewals.add_one(),
-            (Purpose::Renewal, Outcome::Failed(_)) => counters.renewals_failed.add_one(),
+            (Purpose::Renewal, Outcome::Written { .. }) => {
+                counters.renewals.add_one();
+                self.not_renewed = None;
+            }
+            (Purpose::Renewal, Outcome::Failed(failure)) => {
+                counters.renewals_failed.add_one();
+                self.not_renewed = Some(failure.clone());
+            }
             (Purpose::Release, outcome) => {
                 let failure = if let Outcome::Failed(failure) = outcome { Some(failure.clone()) } else { None };
                 let may_be = failure.as_ref().is_some_and(|failure| failure.kind.may_have_landed());

@@ -8,8 +8,8 @@ use crate::session::{FailKind, FromKeeper};
 /// Other programs write the rows that these texts come from; a line has to hold them all.
 const LONGEST_TEXT: usize = 2048;
 
-/// The line that tells a verdict.
-pub(super) fn verdict(id: u64, verdict: Verdict) -> FromKeeper {
+/// The line that tells a verdict about a row of this table.
+pub(super) fn verdict(id: u64, verdict: Verdict, table: &str) -> FromKeeper {
     match verdict {
         Verdict::Busy(busy) => self::busy(id, busy),
         Verdict::Failed(failure) => self::failure(id, &failure),
@@ -18,7 +18,7 @@ pub(super) fn verdict(id: u64, verdict: Verdict) -> FromKeeper {
                 Unusable::Foreign { .. } => FailKind::ForeignRow,
                 Unusable::Malformed { .. } => FailKind::MalformedRow,
             };
-            failed(id, kind, unusable.to_string())
+            failed(id, kind, format!("in table `{table}` {unusable}"))
         }
         Verdict::TooLate => {
             let message =
@@ -61,7 +61,9 @@ const fn kind(kind: FailureKind) -> FailKind {
         FailureKind::MissingTable => FailKind::MissingTable,
         FailureKind::WrongKeySchema => FailKind::WrongKeySchema,
         FailureKind::AccessDenied => FailKind::AccessDenied,
-        FailureKind::Credentials => FailKind::Credentials,
+        // What is out of date is a credential's use; the message names the clock.
+        FailureKind::Credentials | FailureKind::Clock => FailKind::Credentials,
+        FailureKind::MalformedRow | FailureKind::BrokenVersion => FailKind::MalformedRow,
         FailureKind::Rejected => FailKind::Rejected,
     }
 }
@@ -113,14 +115,14 @@ mod tests {
             attempts: 3,
             retry_after: Duration::from_micros(1),
         };
-        let line = verdict(7, Verdict::Busy(busy));
+        let line = verdict(7, Verdict::Busy(busy), "locks");
         assert!(matches!(line, FromKeeper::Busy { id: 7, attempts: 3, retry_after_ms: 1, .. }));
         encode(&line).unwrap();
     }
 
     #[test]
     fn foreign_and_malformed_rows_are_told_apart() {
-        let kind_of = |unusable| match verdict(1, Verdict::Unusable(unusable)) {
+        let kind_of = |unusable| match verdict(1, Verdict::Unusable(unusable), "locks") {
             FromKeeper::Failed { kind, .. } => kind,
             line => panic!("{line:?}"),
         };

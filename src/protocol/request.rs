@@ -129,8 +129,12 @@ pub enum FailureKind {
     /// The connection could not be made or broke: it may have been written. Tried again.
     #[error("the connection to DynamoDB failed")]
     Connection,
-    /// There is no such table.
-    #[error("the lock table does not exist")]
+    /// The request's signature was out of date: this host's clock is off, or the request was held up after it was signed,
+    /// as a freeze does. Not written; tried again, with a new signature.
+    #[error("the request's time was refused")]
+    Clock,
+    /// There is no such table, or it is not ready yet.
+    #[error("the lock table does not exist or is not ready")]
     MissingTable,
     /// The table's key is not the one in the settings.
     #[error("the lock table's key is not as configured")]
@@ -141,6 +145,13 @@ pub enum FailureKind {
     /// There are no credentials, or they do not serve.
     #[error("no usable AWS credentials")]
     Credentials,
+    /// The row has no room for the write, or a number that can't be counted on. Not written.
+    #[error("the row can't be written")]
+    MalformedRow,
+    /// An attempt was applied to a row with a version that no condition can tell from a good one. It is to be freed, not
+    /// tried again.
+    #[error("the row is broken")]
+    BrokenVersion,
     /// Any other refusal that trying again won't change.
     #[error("DynamoDB refused the request")]
     Rejected,
@@ -158,12 +169,15 @@ impl FailureKind {
     /// Whether the same request may succeed a moment later.
     #[must_use]
     pub const fn is_transient(self) -> bool {
-        matches!(self, Self::Throttled | Self::TransactionConflict | Self::Server | Self::Timeout | Self::Connection)
+        matches!(
+            self,
+            Self::Throttled | Self::TransactionConflict | Self::Server | Self::Timeout | Self::Connection | Self::Clock
+        )
     }
 
     /// Whether a write that failed so may have been applied all the same, now or later.
     #[must_use]
     pub const fn may_have_landed(self) -> bool {
-        matches!(self, Self::Server | Self::Timeout | Self::Connection)
+        matches!(self, Self::Server | Self::Timeout | Self::Connection | Self::BrokenVersion)
     }
 }

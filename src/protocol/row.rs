@@ -41,9 +41,8 @@ pub struct HeldRow {
 pub enum Unusable {
     /// Another program's row, or another row format's.
     #[error(
-        "the row is not in the format `{expected}` but {}: use a table or a namespace of its own for these locks, or set \
-         `format` to what the table speaks",
-        .format.as_ref().map_or_else(|| format!("has no `{}` attribute", mark(*.expected)), |f| format!("in `{f}`"))
+        "the row is not a lock of the format `{expected}`: {}; it is left alone, so take a table or a `namespace` of its own \
+         for these locks{}", found(*.expected, .format), also(*.expected, .format)
     )]
     Foreign {
         /// The format that it should be in.
@@ -52,9 +51,7 @@ pub enum Unusable {
         format: Option<String>,
     },
     /// A row of our format that does not hold what the format asks for.
-    #[error(
-        "the row's attribute `{attribute}` {found}: look at the row and delete it by hand if nobody works under it"
-    )]
+    #[error("the row's attribute `{attribute}` {found}; look at the row and delete it once nobody works on its key")]
     Malformed {
         /// The attribute that is wrong.
         attribute: String,
@@ -63,11 +60,25 @@ pub enum Unusable {
     },
 }
 
-/// The attribute by which a format's rows are told from others.
-const fn mark(format: Format) -> &'static str {
-    match format {
-        Format::LeaseholdV1 => "format",
-        Format::PydynoxV1 => "protocol",
+fn found(expected: Format, format: &Option<String>) -> String {
+    match (expected, format) {
+        (Format::LeaseholdV1, Some(format)) => format!("its `format` is `{format}`"),
+        (Format::LeaseholdV1, None) => "it has no attribute `format`".to_owned(),
+        (Format::PydynoxV1, Some(format)) => format!("it says `{format}`"),
+        (Format::PydynoxV1, None) => "it has no attribute `protocol`".to_owned(),
+    }
+}
+
+/// A later release's row may well be in the right table, and so may one of the usual format.
+fn also(expected: Format, format: &Option<String>) -> &'static str {
+    match (expected, format) {
+        (Format::LeaseholdV1, Some(format)) if format.starts_with("leasehold/") => {
+            ", or deploy the release that wrote it, function and extension, everywhere"
+        }
+        (Format::PydynoxV1, Some(format)) if format.starts_with("leasehold/") => {
+            ", or set `format` to what the table speaks"
+        }
+        _ => "",
     }
 }
 

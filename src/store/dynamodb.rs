@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Connections};
-use super::errors::failure;
+use super::errors::{ENDPOINT, ROUTE, failure};
 use super::row_format::{self, Item, RowFormat, Write, primary_key};
 use super::usage::{Counters, StoreUsage};
 use super::witness::Witness;
@@ -123,11 +123,7 @@ impl DynamoDb {
         match write::send(client, lock, write, witness).await {
             Reply::Applied { updated, consumed } => {
                 self.usage.wrote(consumed.as_deref());
-                match format.written(request, updated.as_ref()) {
-                    Ok(version) => Outcome::Written { version },
-                    // It was applied, but to what is not known: what may have landed is found out by the next attempt.
-                    Err(found) => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}")),
-                }
+                written(format, lock, request, updated.as_ref())
             }
             Reply::Refused(item) => refused(format, request, item.as_ref()),
             Reply::Failed(failure) => Outcome::Failed(failure),
@@ -166,11 +162,25 @@ fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Outcome> {
     let clash = names.into_iter().find(|name| format.attributes().contains(&name.as_str()));
     clash.map_or(Ok(format), |clash| {
         let message = format!(
-            "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there",
+            "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there; \
+             take a table of its own whose partition key is the string `key`",
             table.name
         );
         Err(failed(FailureKind::WrongKeySchema, message))
     })
+}
+
+/// What an applied write left behind.
+fn written(format: &dyn RowFormat, lock: &Lock, request: &Request, updated: Option<&Item>) -> Outcome {
+    let found = match format.written(request, updated) {
+        Ok(version) => return Outcome::Written { version },
+        Err(found) => found,
+    };
+    match format.broken(request, updated) {
+        Some(broken) => failed(FailureKind::BrokenVersion, format!("in table `{}` {broken}", lock.table.name)),
+        // It was applied, but to what is not known: what may have landed is found out by the next attempt.
+        None => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}{ENDPOINT}")),
+    }
 }
 
 /// What a refusal by this row means.
@@ -205,7 +215,7 @@ impl Store for DynamoDb {
                 Ok(outcome) => outcome,
                 Err(_) => failed(
                     FailureKind::Timeout,
-                    format!("no answer within {} ms from table `{}`", limit.as_millis(), lock.table.name),
+                    format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), lock.table.name),
                 ),
             },
         };

@@ -35,26 +35,17 @@ where
             answered(status, answer.err().code(), answer.err().message().unwrap_or_default(), &at, table)
         }
         SdkError::ResponseError(answer) => unreadable(error, answer.raw(), &at),
-        SdkError::TimeoutError(_) => Failure::new(FailureKind::Timeout, format!("{at} timed out: {}", said(error))),
+        SdkError::TimeoutError(_) => {
+            Failure::new(FailureKind::Timeout, format!("{at} timed out: {}{ROUTE}", said(error)))
+        }
         // What went wrong on the way there or back: also what has no name, for the write may have been applied.
-        _ => Failure::new(
-            FailureKind::Connection,
-            format!(
-                "{at} failed: {}; if it lasts, check the endpoint, name resolution and the route to DynamoDB (in a \
-                 VPC, its gateway endpoint)",
-                said(error)
-            ),
-        ),
+        _ => Failure::new(FailureKind::Connection, format!("{at} failed: {}{ROUTE}", said(error))),
     }
 }
 
 /// An answer that could not be read, of whatever status: the write may have been applied.
 fn unreadable(error: &dyn Error, answer: &HttpResponse, at: &str) -> Failure {
-    let message = format!(
-        "the answer to {at} (HTTP {}) could not be read: {}; if it lasts, check the endpoint and proxies on the way",
-        answer.status(),
-        said(error)
-    );
+    let message = format!("the answer to {at} (HTTP {}) could not be read: {}{ENDPOINT}", answer.status(), said(error));
     Failure::new(FailureKind::Server, message)
 }
 
@@ -68,7 +59,7 @@ fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &Ta
         message if message.is_empty() => String::new(),
         message => format!(": {}", message.trim_end_matches('.')),
     };
-    let advice = advice(kind, table);
+    let advice = advice(kind, message, table);
     Failure::new(kind, format!("DynamoDB answered {at} with {}{said}{advice}", printable(code, 100)))
 }
 
@@ -77,8 +68,7 @@ fn anonymous(status: u16, at: &str) -> Failure {
     let surely_not_passed_on = matches!(status, 300..=407 | 411..=417);
     let kind = if surely_not_passed_on { FailureKind::Rejected } else { FailureKind::Server };
     let message = format!(
-        "{at} was answered with HTTP {status} and without an error's name, so probably not by DynamoDB: check the \
-         endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way"
+        "{at} was answered with HTTP {status} and without an error's name, so probably not by DynamoDB{ENDPOINT}"
     );
     Failure::new(kind, message)
 }
@@ -99,10 +89,18 @@ fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
         "TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException" => {
             FailureKind::TransactionConflict
         }
-        "ResourceNotFoundException" | "TableNotFoundException" => FailureKind::MissingTable,
-        "ValidationException" if is_about_the_key(message) => FailureKind::WrongKeySchema,
+        // A table is in use by its own creation or deletion.
+        "ResourceNotFoundException" | "TableNotFoundException" | "ResourceInUseException" | "TableInUseException" => {
+            FailureKind::MissingTable
+        }
+        "ValidationException" if says(message, &KEY) || says(message, &INDEX) => FailureKind::WrongKeySchema,
+        "ValidationException" if says(message, &SIZE) || says(message, &NUMBER) => FailureKind::MalformedRow,
         "AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation" | "UnauthorizedException" => {
             FailureKind::AccessDenied
+        }
+        "RequestExpired" | "RequestTimeTooSkewed" => FailureKind::Clock,
+        "InvalidSignatureException" | "InvalidSignature" | "SignatureDoesNotMatch" if says(message, &TIME) => {
+            FailureKind::Clock
         }
         "UnrecognizedClientException"
         | "InvalidClientTokenId"
@@ -114,8 +112,6 @@ fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
         | "IncompleteSignature"
         | "ExpiredTokenException"
         | "ExpiredToken"
-        | "RequestExpired"
-        | "RequestTimeTooSkewed"
         | "MissingAuthenticationTokenException"
         | "MissingAuthenticationToken"
         | "AuthFailure" => FailureKind::Credentials,
@@ -130,37 +126,96 @@ fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
     }
 }
 
-/// A validation error has one name for a hundred causes: these are the texts of those that a table's key has.
-fn is_about_the_key(message: &str) -> bool {
-    [
-        "does not match the schema",
-        "number of conditions on the keys is invalid",
-        "Missing the key",
-        "Type mismatch for key",
-        "is part of the key",
-    ]
-    .iter()
-    .any(|text| message.contains(text))
+// A validation error has one name for a hundred causes, told apart by their texts.
+
+/// The table's key is another one than the request's.
+const KEY: [&str; 5] = [
+    "does not match the schema",
+    "number of conditions on the keys is invalid",
+    "Missing the key",
+    "Type mismatch for key",
+    "is part of the key",
+];
+
+/// An index of the table has one of the format's attributes as a key, with another type.
+const INDEX: [&str; 2] = ["Type mismatch for Index Key", "secondary index key"];
+
+/// The row is full.
+const SIZE: [&str; 1] = ["exceeded the maximum allowed size"];
+
+/// The row's version plus one is no number that DynamoDB can keep, or no number.
+const NUMBER: [&str; 3] = ["significant digits", "Number overflow", "Number underflow"];
+
+/// The signature was made too long ago, or not yet, by DynamoDB's clock.
+const TIME: [&str; 2] = ["Signature expired", "Signature not yet current"];
+
+fn says(message: &str, texts: &[&str]) -> bool {
+    texts.iter().any(|text| message.contains(text))
 }
 
-/// What to change, where trying again does not help.
-fn advice(kind: FailureKind, of: &Table) -> String {
-    let table = printable(&of.name, 256);
+/// What to look at when DynamoDB can't be reached.
+pub(super) const ROUTE: &str = "; if it lasts, check the endpoint, name resolution and the function's network (a VPC \
+                                needs a gateway endpoint for DynamoDB)";
+
+/// What to look at when something other than DynamoDB seems to answer.
+pub(super) const ENDPOINT: &str =
+    "; if it lasts, check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way";
+
+/// What to change. Where the layer knows better, what it answers says so.
+fn advice(kind: FailureKind, message: &str, table: &Table) -> String {
+    let name = printable(&table.name, 256);
     match kind {
-        FailureKind::MissingTable => {
-            format!("; create `{table}`, or correct the table's name, the Region or the account")
-        }
+        FailureKind::MissingTable => format!(
+            "; create `{name}`, or correct `table` (LEASEHOLD_TABLE), the Region or the account; a table that was only \
+             just created is there once it is ACTIVE"
+        ),
+        FailureKind::WrongKeySchema if says(message, &INDEX) => format!(
+            "; an index of `{name}` has one of the lock's attributes as its key, with another type: take a table of \
+             its own for these locks"
+        ),
         FailureKind::WrongKeySchema => format!(
-            "; `{table}` needs a partition key of type S that is named as in the settings (`key` unless set), and a \
-             sort key of type S exactly where the settings have one"
+            "; the settings say that `{name}` has {}: set `key_attribute` and `sort_key` to what the table has, or take \
+             a table of its own whose partition key is the string `key`",
+            key_of(table)
+        ),
+        FailureKind::AccessDenied if message.contains("kms:") || message.contains("KMS") => format!(
+            "; allow the function's role kms:Decrypt on the key that encrypts `{name}`, and see that this key is enabled"
+        ),
+        FailureKind::AccessDenied if message.contains("explicit deny") => format!(
+            "; a policy denies it, which no permission outweighs: remove that deny for the function's role on `{name}`"
         ),
         FailureKind::AccessDenied => {
-            let actions = row_format::of(of).map_or("dynamodb:GetItem", |format| format.actions());
-            format!("; the function's role needs {actions} on `{table}`")
+            let actions = row_format::of(table).map_or("dynamodb:GetItem", |format| format.actions());
+            format!("; allow the function's role {actions} on `{name}`")
         }
-        FailureKind::Credentials => "; check the role, its credentials and this host's clock".to_owned(),
-        FailureKind::Throttled => "; if it lasts, raise the table's capacity or set it to on-demand".to_owned(),
+        FailureKind::Credentials => {
+            "; check the function's role, or give this machine credentials that are valid".to_owned()
+        }
+        FailureKind::Clock => {
+            "; if it lasts, set this host's clock: it is more than 5 minutes off, unless the request \
+                               was held up that long"
+                .to_owned()
+        }
+        FailureKind::MalformedRow if says(message, &SIZE) => {
+            "; the row has reached DynamoDB's limit of 400 KB by what \
+            else was put on it: remove that, or delete the row once nobody works on its key"
+                .to_owned()
+        }
+        FailureKind::MalformedRow => {
+            "; the row's `version` can't be counted on from: look at the row and delete it once \
+                                      nobody works on its key"
+                .to_owned()
+        }
+        FailureKind::Server => "; if it lasts, see AWS's status".to_owned(),
         _ => String::new(),
+    }
+}
+
+fn key_of(table: &Table) -> String {
+    let partition = format!("the partition key `{}`", printable(&table.key_attribute, 256));
+    match &table.sort_key {
+        Some((sort, _)) => format!("{partition} and the sort key `{}`, both of type S", printable(sort, 256)),
+        None => format!("{partition} of type S and no sort key"),
     }
 }
 

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Lock;
 use super::row_format::{Expressions, Item, RowFormat, Write, number, text, version_value};
 use crate::clock::Wall;
-use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Version};
+use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Unusable, Version};
 
 /// What `format` says on a row of this format.
 const FORMAT: &str = "leasehold/1";
@@ -26,8 +26,13 @@ const FORMAT: &str = "leasehold/1";
 /// No version is as high as this, so that every one is an exact integer wherever it is read.
 const VERSION_END: u64 = 1 << 63;
 
-/// The highest version that an acquisition counts on from.
-const HIGHEST_FREE: u64 = VERSION_END - 2;
+/// The highest version that an acquisition counts on from. Epoch milliseconds never come near it: what is higher was
+/// written by hand, and a lease that went on from there could soon not be renewed.
+const HIGHEST_FREE: u64 = 1 << 62;
+
+/// The highest version that a row may have while it is held: as high as endless renewals could get, and with as much room
+/// again for who takes over.
+const HIGHEST_HELD: u64 = HIGHEST_FREE + (1 << 61);
 
 /// The row format `leasehold/1`.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +109,13 @@ impl RowFormat for LeaseholdV1 {
             Some(expected) if expected != version => Err(format!("brings `version` {version}, not {expected}")),
             _ => Ok(version),
         }
+    }
+
+    /// A fraction: no condition can tell one from an integer, and one more is a fraction again.
+    fn broken(&self, request: &Request, updated: Option<&Item>) -> Option<Unusable> {
+        let version = updated.filter(|_| matches!(request, Request::Acquire { .. }))?.get("version")?;
+        let found = decode::version(version).err().filter(|_| version.is_n())?;
+        Some(Unusable::Malformed { attribute: "version".to_owned(), found })
     }
 
     fn decode(&self, item: Option<&Item>) -> Row {
@@ -232,6 +244,22 @@ mod tests {
         assert!(update.condition.len() < 4_096, "{}", update.condition.len());
         assert_eq!(update.condition.matches("#owner IN (").count(), 4);
         assert!(update.values.values().any(|v| *v == text(OwnerId::from_u128(999))), "the newest are kept");
+    }
+
+    #[test]
+    fn only_an_acquisition_can_meet_a_version_that_no_condition_sees() {
+        let (owner, at, lease) = (OwnerId::from_u128(1), Wall::from_millis(5), Duration::from_secs(30));
+        let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] };
+        let renew = Request::Renew { owner, version: v(7), new_version: v(8), expires_at: None };
+        let with = |value| Item::from([("version".to_owned(), value)]);
+        let fraction = with(AttributeValue::N("2.5".into()));
+        let found = "is 2.5, not an integer from 0 to 2^63 - 1".to_owned();
+        let expected = Unusable::Malformed { attribute: "version".to_owned(), found };
+        assert_eq!(LeaseholdV1.broken(&acquire, Some(&fraction)), Some(expected));
+        assert_eq!(LeaseholdV1.broken(&renew, Some(&fraction)), None);
+        for none in [None, Some(Item::new()), Some(with(number(8))), Some(with(AttributeValue::S("8".into())))] {
+            assert_eq!(LeaseholdV1.broken(&acquire, none.as_ref()), None, "{none:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use super::Lock;
 use super::leasehold_v1::LeaseholdV1;
 use super::pydynox_v1::PydynoxV1;
-use crate::protocol::{Format, OwnerId, Request, Row, UnknownFormat, Version};
+use crate::protocol::{Format, OwnerId, Request, Row, UnknownFormat, Unusable, Version};
 use crate::session::Table;
 
 /// A row's attributes by name.
@@ -39,6 +39,12 @@ pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
     ///
     /// What is wrong with them.
     fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String>;
+
+    /// What an applied write's answer shows to be wrong with the row, where no condition could see it before. The write
+    /// stands, and is to be freed again.
+    fn broken(&self, _request: &Request, _updated: Option<&Item>) -> Option<Unusable> {
+        None
+    }
 
     /// What a row means. Total: whatever stands in it, the answer is a [`Row`].
     fn decode(&self, item: Option<&Item>) -> Row;

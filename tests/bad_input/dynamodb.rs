@@ -31,9 +31,10 @@ fn answer(status: u16, body: impl AsRef<[u8]>) -> Input {
 
 fn cases() -> Vec<Case<Input>> {
     use Kind::*;
-    const THE_NETWORK: &str = "check the function's network";
+    const THE_NETWORK: &str = "check the endpoint, name resolution and the function's network";
+    const PROXIES: &str = "check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way";
     vec![
-        case(Empty, answer(200, ""), "StoreUnavailable", THE_NETWORK, 2),
+        case(Empty, answer(200, ""), "StoreUnavailable", PROXIES, 2),
         case(Empty, answer(200, "{}"), "StoreUnavailable", "DynamoDB's answer to an applied write", 2),
         case(Empty, answer(400, "{}"), "StoreRejected", "check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`", 1),
         case(Truncated, answer(200, r#"{"Attributes":{"version":{"N":"#), "StoreUnavailable", "could not be read", 2),
@@ -41,7 +42,7 @@ fn cases() -> Vec<Case<Input>> {
             Truncated,
             Input::Answer(Fault::AnswerAndClose(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_vec())),
             "StoreUnavailable",
-            THE_NETWORK,
+            PROXIES,
             2,
         ),
         case(Truncated, Input::Answer(Fault::Close), "StoreUnavailable", "check the endpoint, name resolution", 2),
@@ -49,8 +50,8 @@ fn cases() -> Vec<Case<Input>> {
         case(
             Oversized,
             named(400, "ValidationException", "Item size has exceeded the maximum allowed size"),
-            "StoreRejected",
-            "Item size has exceeded",
+            "MalformedRow",
+            "the row has reached DynamoDB's limit of 400 KB",
             1,
         ),
         case(WrongType, answer(200, r#"{"Attributes":{"version":{"S":"8"}}}"#), "StoreUnavailable", "is a string", 2),
@@ -88,7 +89,7 @@ fn cases() -> Vec<Case<Input>> {
             "allow the function's role dynamodb:",
             1,
         ),
-        case(Other, named(400, "ExpiredTokenException", "old"), "MissingCredentials", "this host's clock", 1),
+        case(Other, named(400, "ExpiredTokenException", "old"), "MissingCredentials", "check the function's role", 1),
         case(
             Other,
             table("no such table", |layer| layer.table("lokcs")),
@@ -100,21 +101,21 @@ fn cases() -> Vec<Case<Input>> {
             WrongType,
             table("its key is a number", |layer| layer.table("numbers")),
             "WrongKeySchema",
-            "needs a partition key of type S",
+            "has the partition key `key` of type S and no sort key",
             1,
         ),
         case(
             Other,
             table("another key", |layer| layer.key_attribute("id")),
             "WrongKeySchema",
-            "set `key_attribute` (and `sort_key`) to the names in the table",
+            "set `key_attribute` and `sort_key` to what the table has",
             1,
         ),
         case(
             Other,
             table("no such sort key", |layer| layer.sort_key("sk", "lock")),
             "WrongKeySchema",
-            "a sort key of type S exactly where the settings have one",
+            "and the sort key `sk`, both of type S",
             1,
         ),
         case(

@@ -65,7 +65,7 @@ fn cases() -> Vec<Case<Item>> {
         foreign(Truncated, without("format"), OWN_TABLE),
         malformed(Oversized, with("version", n("9223372036854775808")), "not an integer from 0 to 2^63 - 1"),
         malformed(Oversized, free(n("9223372036854775808")), "not an integer from 0 to 2^63 - 1"),
-        malformed(Oversized, free(n("9223372036854775807")), "and the next lease needs a higher one"),
+        malformed(Oversized, free(n("9223372036854775807")), "too high for the next lease to count on from"),
         malformed(Oversized, with("lease_ms", n("86400001")), "`lease_ms` is 86400001, not from 100 to 86400000"),
         malformed(Oversized, with("owner", s(&"x".repeat(100_000))), "is a string of 100000 bytes"),
         foreign(Oversized, with("format", s(&"x".repeat(100_000))), "…"),

@@ -10,7 +10,7 @@ use leasehold::clock::SystemClock;
 use leasehold::keeper::{Keeper, KeeperOptions, Peer, PlainHome};
 use leasehold::layer::{KeySource, TemplateText};
 use leasehold::protocol::{Answer, Request};
-use leasehold::store::{DynamoDb, Lock, Store};
+use leasehold::store::{DynamoDb, Lock, Store, StoreUsage};
 use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -68,6 +68,12 @@ impl Stage {
 
     pub fn socket(&self) -> PathBuf {
         self.dir.path().join("keeper.sock")
+    }
+
+    /// What was asked of DynamoDB so far.
+    #[allow(dead_code, reason = "not every test that has a stage looks while a call is under way")]
+    pub fn usage(&self) -> StoreUsage {
+        self.store.usage()
     }
 
     /// A layer that asks this keeper, once.

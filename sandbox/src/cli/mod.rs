@@ -6,6 +6,7 @@ mod extension;
 mod follow;
 mod invoke;
 mod rows;
+mod soak;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -42,6 +43,7 @@ struct Cli {
 enum Command {
     Invoke(Box<invoke::Invoke>),
     Demo(demo::Demo),
+    Soak(Box<soak::Soak>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,6 +107,7 @@ pub(crate) fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Invoke(invoke) => invoke.run(cli.color.is_on()).await,
+        Command::Soak(soak) => soak.run().await,
         Command::Demo(demo) => Ok(demo.run(cli.color.is_on_for(io::stdout().is_terminal())).await?),
     }
 }

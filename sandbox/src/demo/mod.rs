@@ -26,7 +26,7 @@ pub type Shown = String;
 pub struct Failed(String);
 
 impl Failed {
-    fn because(reason: impl Into<String>) -> Self {
+    pub(crate) fn because(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 }

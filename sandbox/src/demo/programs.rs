@@ -70,6 +70,8 @@ pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>,
         .args(["build", "--bins", "--message-format=json-render-diagnostics"])
         // With this very package among them, Cargo reuses what it compiled for it.
         .args(["--package", env!("CARGO_PKG_NAME")])
+        // As this program itself was built.
+        .args((!cfg!(debug_assertions)).then_some("--release"))
         .args(packages.iter().flat_map(|package| ["--package", *package]))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -13,7 +13,15 @@ const GAP: Duration = Duration::from_millis(1);
 impl Actor {
     /// Initializes if needed, delivers, and waits until everybody is back in Next or the environment had to be reset.
     pub(super) async fn serve(&mut self, mut job: Job) -> Result<(), Gone> {
-        if let Err(error) = self.ensure_ready(job.request_id()).await? {
+        let ready = match self.ensure_ready(job.request_id()).await {
+            Ok(ready) => ready,
+            Err(gone) => {
+                // Whoever ends the environment answers it with the others that never began.
+                self.jobs.push_front(job);
+                return Err(gone);
+            }
+        };
+        if let Err(error) = ready {
             job.answer(&self.log, Some(self.id), self.init, Err(error));
             return self.reset(ShutdownReason::Failure).await;
         }

@@ -166,3 +166,13 @@ async fn dropping_the_sandbox_ends_every_process() {
     assert_eq!(busy.outcome().await.error_type(), Some("Sandbox.Stopped"));
     assert!(!directory.exists());
 }
+
+#[tokio::test]
+async fn an_invocation_whose_environment_vanishes_while_it_is_initialized_is_told() {
+    let sandbox = builder().env("DOUBLE_INIT", "hang").start().await.unwrap();
+    let invocation = sandbox.start_invocation(json!({}));
+    let started = |event: &Event| matches!(&event.kind, EventKind::ProcessStarted { process, .. } if *process == Process::Runtime);
+    sandbox.log().wait_for(started, LONG).await.unwrap();
+    sandbox.environment(0).vanish().await.unwrap();
+    assert_eq!(invocation.outcome().await.error_type(), Some("ServiceException"));
+}

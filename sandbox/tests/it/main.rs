@@ -8,6 +8,7 @@ mod dynamodb;
 mod invoke;
 mod managed;
 mod pool;
+mod soak;
 mod timeout;
 
 use std::{path::PathBuf, time::Duration};

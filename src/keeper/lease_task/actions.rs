@@ -89,7 +89,7 @@ impl LeaseTask {
             Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.shared.counters.failed.add_one(),
             Verdict::Cancelled => {}
         }
-        self.tell(Stage::Over, &wording::verdict(self.to.id, verdict));
+        self.tell(Stage::Over, &wording::verdict(self.to.id, verdict, &self.to.terms.lock.table.name));
     }
 
     fn lose(&mut self, reason: LossReason) {
@@ -97,8 +97,12 @@ impl LeaseTask {
         row.lost = true;
         let owner = row.owner;
         self.to.shared.counters.lost.add_one();
-        event_log::lost(&self.to.terms.lock, owner, row.version, &reason.to_string());
-        self.tell_lost(owner, &reason.to_string());
+        let reason = match (reason, &self.not_renewed) {
+            (LossReason::Expired, Some(failure)) => wording::cut(format!("{reason}, the last one: {failure}")),
+            _ => reason.to_string(),
+        };
+        event_log::lost(&self.to.terms.lock, owner, row.version, &reason);
+        self.tell_lost(owner, &reason);
         self.settle(owner);
     }
 

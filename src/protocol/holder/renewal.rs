@@ -60,6 +60,10 @@ impl Holder {
                 self.next = cx.now.mono;
                 self.handle_wakeup(cx);
             }
+            Outcome::Refused { row: Row::Unusable(unusable) } if self.phase == Phase::Confirming => {
+                self.actions.push_back(Action::Verdict(Verdict::Unusable(unusable)));
+                self.end(Ok(()));
+            }
             Outcome::Refused { row } => self.lose(loss(&row, self.acquired.owner)),
             Outcome::Failed(failure) => {
                 let hopeless = !failure.kind.is_transient();

@@ -4,8 +4,8 @@ use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};
 use crate::protocol::{
-    Acquired, Action, Answer, FailureKind, FencingToken, LossReason, Outcome, Request, Row, Sample, Settings, Verdict,
-    Version,
+    Acquired, Action, Answer, FailureKind, FencingToken, Format, LossReason, Outcome, Request, Row, Sample, Settings,
+    Unusable, Verdict, Version,
 };
 
 const LEASE: u64 = 6_000;
@@ -373,6 +373,17 @@ fn before_the_grant_a_hopeless_failure_is_told_at_once_and_a_lost_row_too() {
     assert!(matches!(holder.poll_action(), Some(Action::Verdict(Verdict::Failed(_)))));
     assert_eq!(holder.poll_action(), Some(Action::Released(Ok(()))));
     assert!(holder.is_finished());
+}
+
+#[test]
+fn before_the_grant_a_row_that_turned_into_something_else_is_named() {
+    let mut rig = Rig::new();
+    let (mut holder, id) = confirming(&mut rig, None);
+    let foreign = Unusable::Foreign { expected: Format::LeaseholdV1, format: None };
+    holder.handle_answer(&mut rig.cx(), id, refused(Row::Unusable(foreign.clone())));
+    assert_eq!(holder.poll_action(), Some(Action::Verdict(Verdict::Unusable(foreign))));
+    assert_eq!(holder.poll_action(), Some(Action::Released(Ok(()))), "and is not written to");
+    assert!(holder.is_finished() && holder.poll_action().is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::{FORMAT, HIGHEST_FREE, VERSION_END};
+use super::{FORMAT, HIGHEST_FREE, HIGHEST_HELD, VERSION_END};
 use crate::clock::Wall;
 use crate::protocol::{Format, HeldRow, HolderInfo, OwnerId, Row, Unusable, Version};
 use crate::store::row_format::Item;
@@ -46,13 +46,13 @@ fn foreign(format: Option<String>) -> Row {
 
 fn ours(item: &Item) -> Result<Row, Unusable> {
     let version = required(item, "version", version)?;
+    let highest = if item.contains_key("owner") { HIGHEST_HELD } else { HIGHEST_FREE };
+    if version > highest {
+        // What no acquisition counts on from is not free, and not to be waited for: it would be asked for without end.
+        return Err(malformed("version", format!("is {version}, too high for the next lease to count on from")));
+    }
     let Some(owner) = item.get("owner") else {
-        // What no acquisition counts on from is not free: it would be asked for without end.
-        return if version <= HIGHEST_FREE {
-            Ok(Row::Free { version })
-        } else {
-            Err(malformed("version", format!("is {version}, and the next lease needs a higher one")))
-        };
+        return Ok(Row::Free { version });
     };
     Ok(Row::Held(HeldRow {
         owner: owner_id(owner).map_err(|found| malformed("owner", found))?,

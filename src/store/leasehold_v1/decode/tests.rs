@@ -100,7 +100,11 @@ fn a_row_of_another_format_is_foreign_and_its_format_is_told_in_short() {
 #[test]
 fn a_version_is_a_plain_integer_from_0_to_below_2_to_the_63() {
     assert!(matches!(held_with("version", n("0")), Row::Held(HeldRow { version: Version::Counter(0), .. })));
-    assert!(matches!(held_with("version", n("9223372036854775807")), Row::Held(_)));
+    assert!(matches!(held_with("version", n(&HIGHEST_HELD.to_string())), Row::Held(_)));
+    for high in [HIGHEST_HELD + 1, VERSION_END - 1] {
+        let found = format!("is {high}, too high for the next lease to count on from");
+        assert_malformed(held_with("version", n(&high.to_string())), "version", &found);
+    }
     for odd in ["-1", "1.5", "1E3", "+1", " 1", "", "9223372036854775808", "99999999999999999999999999"] {
         let found = format!("is {odd}, not an integer from 0 to 2^63 - 1");
         assert_malformed(held_with("version", n(odd)), "version", &found);
@@ -203,11 +207,11 @@ proptest! {
         match &row {
             Row::Absent => prop_assert!(item.is_empty()),
             Row::Free { version } => {
-                prop_assert!(*version < VERSION_END);
+                prop_assert!(*version <= HIGHEST_FREE);
                 prop_assert!(!item.contains_key("owner"));
             }
             Row::Held(held) => {
-                prop_assert!(held.version < Version::Counter(VERSION_END));
+                prop_assert!(held.version <= Version::Counter(HIGHEST_HELD));
                 prop_assert_eq!(item.get("owner"), Some(&s(&held.owner.to_string())));
                 prop_assert!(LEASE_MS.contains(&u64::try_from(held.lease.as_millis()).unwrap()));
             }
