@@ -92,7 +92,7 @@ impl Sub<Duration> for Wall {
 }
 
 /// One reading of both clocks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Now {
     /// Monotonic time.
     pub mono: Mono,

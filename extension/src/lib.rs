@@ -6,6 +6,7 @@
 
 pub mod api;
 mod backoff;
+pub mod crowd;
 pub mod hold;
 pub mod home;
 pub mod journal;

@@ -8,7 +8,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::clock::{Clock, SystemClock, Wall};
+use leasehold::clock::{Clock, Wall};
 use leasehold::keeper::{Keeper, KeeperOptions};
 use leasehold::store::Store;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::api::{self, Api, Endpoint};
 use crate::backoff::Backoff;
+use crate::crowd::Told;
 use crate::home::ExtensionHome;
 use crate::journal::Journal;
 use crate::next_loop::{self, Shutdown};
@@ -37,9 +38,8 @@ const SHORTEST_DRAIN: Duration = Duration::from_millis(100);
 /// The longest drain, whatever the deadline says.
 const LONGEST_DRAIN: Duration = Duration::from_secs(10);
 
-/// Runs the extension until Lambda ends it, or a signal does.
-pub async fn run(settings: Settings, store: impl Store) {
-    let clock = Arc::new(SystemClock::new());
+/// Runs the extension until Lambda ends it, or a signal does. `clock` is what leases are counted by.
+pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
     let journal = Arc::new(Journal::new(settings.journal()));
     let home = Arc::new(ExtensionHome::new(clock.clone(), journal.clone(), !settings.managed_instances));
     let options = KeeperOptions { managed_instances: settings.managed_instances };
@@ -97,12 +97,12 @@ async fn serve(settings: Arc<Settings>, mut bound: Option<Bound>, home: Arc<Exte
     supervise("socket", || {
         let (bound, home, keeper) = (bound.clone(), home.clone(), keeper.clone());
         async move {
-            let session = |stream, peer| {
+            let session = |stream, peer, told: Told| {
                 let keeper = keeper.clone();
                 async move {
                     tokio::select! {
                         biased;
-                        () = keeper.serve(stream, peer) => {}
+                        () = keeper.serve_telling(stream, peer, |opening| told.opened(opening)) => {}
                         // Not served any further counts as a crash of the handler, which it is.
                         () = peer::gone(peer) => {}
                     }

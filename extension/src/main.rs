@@ -4,9 +4,11 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 use std::{env, io, thread};
 
+use leasehold::clock::SystemClock;
 use leasehold::store::DynamoDb;
 use leasehold_extension::logging::{self, LogSettings};
 use leasehold_extension::settings::Settings;
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
         Some(table) => store.warming(table),
         None => store,
     };
-    runtime.block_on(lifecycle::run(settings, store));
+    runtime.block_on(lifecycle::run(settings, store, Arc::new(SystemClock::new())));
     // The process ends now: what a resolver's thread still waits for is of no more use.
     runtime.shutdown_background();
     drop(log);

@@ -42,6 +42,8 @@ pub(crate) struct KeeperClient {
     choice: KeeperChoice,
     on_lambda: bool,
     socket: PathBuf,
+    /// The session versions that are offered.
+    versions: VersionRange,
     checks: Checks,
 }
 
@@ -51,8 +53,16 @@ impl KeeperClient {
             choice: settings.keeper,
             on_lambda: settings.on_lambda,
             socket: settings.socket.clone(),
+            versions: VersionRange::SPOKEN,
             checks: Checks::default(),
         }
+    }
+
+    /// The client of a release that speaks these versions, for the keeper behind this socket.
+    #[cfg(all(test, feature = "in-process"))]
+    pub(crate) fn speaking(socket: &std::path::Path, versions: VersionRange) -> Self {
+        let (choice, socket) = (KeeperChoice::Extension, socket.to_owned());
+        Self { choice, on_lambda: false, socket, versions, checks: Checks::default() }
     }
 
     /// Tells an extension, if one is there, that this function has a layer. Neither waits nor fails: an extension that
@@ -62,7 +72,7 @@ impl KeeperClient {
             return;
         }
         let said = socket::connect(&self.socket).and_then(|stream| {
-            let line = encode(&ToKeeper::Hello { versions: VersionRange::SPOKEN }).map_err(io::Error::other)?;
+            let line = encode(&ToKeeper::Hello { versions: self.versions }).map_err(io::Error::other)?;
             socket::write(stream, &line)
         });
         if let Err(error) = said {
@@ -77,10 +87,10 @@ impl KeeperClient {
     /// When there is no keeper.
     pub(crate) fn begin(&self, request_id: &str, deadline_ms: Option<u64>) -> Result<Session, KeeperMissing> {
         let (stream, place) = self.connect()?;
-        let versions = VersionRange::SPOKEN;
+        let versions = self.versions;
         let lost = lost::take();
         let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost };
-        Session::begin(stream, place, &begin).map_err(|source| self.missing(source))
+        Session::begin(stream, place, versions, &begin).map_err(|source| self.missing(source))
     }
 
     fn connect(&self) -> Result<(UnixStream, Place), KeeperMissing> {

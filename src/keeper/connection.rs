@@ -18,7 +18,7 @@ use super::outbox::Outbox;
 use super::session::Session;
 use super::shared::set;
 use super::wording::cut;
-use crate::session::{FrameError, FromKeeper, LineReader, ToKeeper, VersionRange};
+use crate::session::{ErrorKind, FrameError, FromKeeper, LineReader, ToKeeper, VersionRange};
 
 /// How long a connection may stay without its first line.
 const FIRST_LINE: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub(super) enum Received {
     /// A line.
     Line(ToKeeper),
     /// A line that can't be served, and why.
-    Unserved(String),
+    Unserved(ErrorKind, String),
     /// The peer is gone, does not read, or is not served any longer.
     End,
 }
@@ -69,7 +69,7 @@ impl Connection {
     pub(super) async fn linger(&mut self, limit: Duration, done: impl Fn() -> bool) {
         let _ = timeout(limit, async {
             while !(done() && self.outbox.is_empty()) {
-                if let Some(Received::Unserved(_) | Received::End) = self.turn().await {
+                if let Some(Received::Unserved(..) | Received::End) = self.turn().await {
                     return;
                 }
             }
@@ -78,9 +78,14 @@ impl Connection {
     }
 
     /// Tells why the last line is not served, as the last thing that is told.
-    pub(super) async fn refuse(&mut self, message: String) {
-        tracing::warn!(reason = message, "a connection is closed for a line that can't be served");
-        self.outbox.tell(&FromKeeper::Error { message: cut(message) });
+    pub(super) async fn refuse(&mut self, kind: ErrorKind, message: String) {
+        if kind == ErrorKind::Silence {
+            // There may be many, and none of them has asked for anything.
+            tracing::debug!("a connection is closed that said nothing");
+        } else {
+            tracing::warn!(reason = message, "a connection is closed for a line that can't be served");
+        }
+        self.outbox.tell(&FromKeeper::Error { kind, message: cut(message) });
         let _ = timeout(FAREWELL, async {
             while !self.outbox.is_empty() {
                 if self.outbox.write(&self.writer).await.is_err() {
@@ -101,8 +106,11 @@ impl Connection {
             line = self.reader.next::<ToKeeper>() => Some(match line {
                 Ok(Some(line)) => Received::Line(line),
                 Ok(None) => Received::End,
+                Err(FrameError::NotAMessage(error)) if error.is_data() => {
+                    Received::Unserved(ErrorKind::Message, FrameError::NotAMessage(error).to_string())
+                }
                 Err(error @ (FrameError::TooLong | FrameError::NotAMessage(_))) => {
-                    Received::Unserved(error.to_string())
+                    Received::Unserved(ErrorKind::Line, error.to_string())
                 }
                 Err(error) => {
                     tracing::debug!(%error, "a connection broke");
@@ -114,23 +122,36 @@ impl Connection {
     }
 }
 
-/// Serves a connection to its end.
-pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
+/// What a connection is for, as its first line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A layer says that it is there.
+    Hello,
+    /// Somebody asks whether leases are held.
+    Check,
+    /// A session, whose end is a handler's.
+    Session,
+}
+
+/// Serves a connection to its end, and tells what it is for.
+pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer, opened: impl FnOnce(Opening)) {
     let shared = &keeper.inner.shared;
     let mut connection = Connection::new(stream, shared.stopping.subscribe());
     let Ok(first) = timeout(FIRST_LINE, connection.receive()).await else {
-        return connection.refuse("no line came".to_owned()).await;
+        return connection.refuse(ErrorKind::Silence, "no line came".to_owned()).await;
     };
     match first {
         Received::Line(ToKeeper::Hello { versions }) => {
-            if let Some(began) = began(&mut connection, versions).await {
+            if let Some(began) = began(&mut connection, shared.versions, versions).await {
+                opened(Opening::Hello);
                 shared.home.hello();
                 connection.outbox.tell(&began);
                 only(connection, "`hello` comes alone on its connection", |_| None).await;
             }
         }
         Received::Line(ToKeeper::Begin { versions, request_id, deadline_ms, lost }) => {
-            if let Some(began) = began(&mut connection, versions).await {
+            if let Some(began) = began(&mut connection, shared.versions, versions).await {
+                opened(Opening::Session);
                 if !lost.is_empty() {
                     shared.home.no_longer_believed(&lost);
                 }
@@ -140,6 +161,7 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
             }
         }
         Received::Line(line @ ToKeeper::Check { .. }) => {
+            opened(Opening::Check);
             let answer = |line: &ToKeeper| match line {
                 ToKeeper::Check { owner } => Some(FromKeeper::Checked(keeper.check(*owner))),
                 _ => None,
@@ -150,9 +172,10 @@ pub(super) async fn serve(keeper: &Keeper, stream: UnixStream, peer: Peer) {
             only(connection, "a connection that began with `check` takes nothing else", answer).await;
         }
         Received::Line(_) => {
-            connection.refuse("the first line must be `hello`, `begin` or `check`".to_owned()).await;
+            let message = "the first line must be `hello`, `begin` or `check`".to_owned();
+            connection.refuse(ErrorKind::Order, message).await;
         }
-        Received::Unserved(message) => connection.refuse(message).await,
+        Received::Unserved(kind, message) => connection.refuse(kind, message).await,
         Received::End => {}
     }
 }
@@ -163,26 +186,20 @@ async fn only(mut connection: Connection, otherwise: &str, answer: impl Fn(&ToKe
         match connection.receive().await {
             Received::Line(line) => match answer(&line) {
                 Some(line) => connection.outbox.tell(&line),
-                None => return connection.refuse(otherwise.to_owned()).await,
+                None => return connection.refuse(ErrorKind::Order, otherwise.to_owned()).await,
             },
-            Received::Unserved(message) => return connection.refuse(message).await,
+            Received::Unserved(kind, message) => return connection.refuse(kind, message).await,
             Received::End => return,
         }
     }
 }
 
 /// The answer that picks a version; without one in common the peer is refused.
-async fn began(connection: &mut Connection, offered: VersionRange) -> Option<FromKeeper> {
-    let spoken = VersionRange::SPOKEN;
+async fn began(connection: &mut Connection, spoken: VersionRange, offered: VersionRange) -> Option<FromKeeper> {
     match spoken.pick(offered) {
         Some(version) => Some(FromKeeper::Began { version }),
         None => {
-            let message = format!(
-                "no session version in common: the layer offers {} to {}, this keeper speaks {} to {}; deploy a release \
-                 of both that is at most one session version apart",
-                offered.min, offered.max, spoken.min, spoken.max
-            );
-            connection.refuse(message).await;
+            connection.refuse(ErrorKind::Versions, spoken.refusal(offered)).await;
             None
         }
     }

@@ -7,7 +7,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::any_store::AnyStore;
-use super::connection;
+use super::connection::{self, Opening};
 use super::counts::KeeperCounts;
 use super::home::{Home, Peer};
 use super::shared::{KeeperOptions, Shared};
@@ -15,7 +15,7 @@ use super::standing::Standings;
 use super::tasks::Tasks;
 use crate::clock::Clock;
 use crate::protocol::{Outcome, OwnerId, Request};
-use crate::session::CheckAnswer;
+use crate::session::{CheckAnswer, VersionRange};
 use crate::store::{Lock, Store};
 
 /// Runs the lease protocol for the handlers that connect to it.
@@ -75,18 +75,19 @@ impl Keeper {
     /// A keeper over this store, living in this home.
     pub fn new(store: impl Store, clock: Arc<dyn Clock>, home: Arc<dyn Home>, options: KeeperOptions) -> Self {
         let standings = Arc::new(Standings::new(clock.clone()));
-        Self::with_standings(Box::new(store), clock, home, options, standings)
+        Self::with_standings(Box::new(store), clock, home, options, standings, VersionRange::SPOKEN)
     }
 
-    /// A keeper whose standings somebody else reads as well.
+    /// A keeper whose standings somebody else reads as well, and that serves these session versions.
     pub(super) fn with_standings(
         store: Box<dyn AnyStore>,
         clock: Arc<dyn Clock>,
         home: Arc<dyn Home>,
         options: KeeperOptions,
         standings: Arc<Standings>,
+        versions: VersionRange,
     ) -> Self {
-        let shared = Arc::new(Shared::new(store, clock, home, options, standings));
+        let shared = Arc::new(Shared::new(store, clock, home, options, standings, versions));
         Self { inner: Arc::new(Inner { shared, tasks: Tasks::new() }) }
     }
 
@@ -103,7 +104,17 @@ impl Keeper {
     ///
     /// The connection is closed, and what it held goes the way of a crash.
     pub async fn serve(&self, stream: UnixStream, peer: Peer) {
-        connection::serve(self, stream, peer).await;
+        connection::serve(self, stream, peer, |_| {}).await;
+    }
+
+    /// Like [`serve`](Self::serve), and tells what the connection is for once its first line says so: a home that runs
+    /// short of descriptors can do without all but the sessions.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`serve`](Self::serve).
+    pub async fn serve_telling(&self, stream: UnixStream, peer: Peer, opened: impl FnOnce(Opening) + Send) {
+        connection::serve(self, stream, peer, opened).await;
     }
 
     /// What `check` would answer about this owner, without a connection.

@@ -22,7 +22,7 @@ use super::shared::KeeperOptions;
 use super::standing::Standings;
 use crate::clock::{Clock, SystemClock};
 use crate::protocol::{Failure, OwnerId};
-use crate::session::CheckAnswer;
+use crate::session::{CheckAnswer, VersionRange};
 use crate::store::{DynamoDb, Store};
 
 /// How many connections may wait for the thread to take them.
@@ -106,7 +106,9 @@ impl InProcess {
                     Ok(store) => Box::new(store),
                     Err(failure) => Box::new(NoStore(failure)),
                 };
-                serve_all(Keeper::with_standings(store, clock, Arc::new(place), options, theirs), visitors).await;
+                let versions = VersionRange::SPOKEN;
+                let keeper = Keeper::with_standings(store, clock, Arc::new(place), options, theirs, versions);
+                serve_all(keeper, visitors).await;
             });
         })?;
         Ok(Self { door: Some(door), standings, ended: Mutex::new(ended) })

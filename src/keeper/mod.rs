@@ -25,6 +25,8 @@ mod home;
 #[cfg(feature = "in-process")]
 mod in_process;
 #[cfg(feature = "in-process")]
+mod lanes;
+#[cfg(feature = "in-process")]
 mod lease_task;
 #[cfg(feature = "in-process")]
 mod machine;
@@ -47,6 +49,8 @@ mod wire;
 #[cfg(feature = "in-process")]
 mod wording;
 
+#[cfg(feature = "in-process")]
+pub use connection::Opening;
 #[cfg(feature = "in-process")]
 pub use counts::KeeperCounts;
 #[cfg(feature = "in-process")]

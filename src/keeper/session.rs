@@ -16,10 +16,12 @@ use super::outbox::Outbox;
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
 use crate::protocol::Subject;
-use crate::session::{Acquire, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
-const MAX_LEASES: usize = 1024;
+pub(super) const MAX_LEASES: usize = 1024;
+/// How many all sessions of a keeper may have: each takes some memory, and a function has little.
+pub(super) const MAX_LEASES_IN_ALL: usize = 4096;
 /// How long a connection stays open after `end`, for answers that wait for a write.
 const LINGER: Duration = Duration::from_secs(5);
 
@@ -63,7 +65,7 @@ impl Session {
     /// Serves the session to its end.
     pub(super) async fn run(mut self, connection: &mut Connection) {
         loop {
-            let message = match connection.receive().await {
+            let (kind, message) = match connection.receive().await {
                 Received::Line(ToKeeper::Acquire(acquire)) => {
                     self.acquire(*acquire);
                     continue;
@@ -78,9 +80,9 @@ impl Session {
                     return;
                 }
                 Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    "a session takes `acquire`, `release` and `end`".to_owned()
+                    (ErrorKind::Order, "a session takes `acquire`, `release` and `end`".to_owned())
                 }
-                Received::Unserved(message) => message,
+                Received::Unserved(kind, message) => (kind, message),
                 Received::End => {
                     self.end(GiveBack::Crash);
                     return;
@@ -88,7 +90,7 @@ impl Session {
             };
             self.tell_all_lost();
             self.end(GiveBack::Crash);
-            connection.refuse(message).await;
+            connection.refuse(kind, message).await;
             return;
         }
     }
@@ -112,6 +114,12 @@ impl Session {
         }
         if self.leases.len() >= MAX_LEASES {
             return Err((FailKind::BadRequest, format!("a session may have at most {MAX_LEASES} leases under way")));
+        }
+        if self.keeper.inner.tasks.live() >= MAX_LEASES_IN_ALL {
+            return Err((
+                FailKind::BadRequest,
+                format!("a keeper may have at most {MAX_LEASES_IN_ALL} leases under way"),
+            ));
         }
         let terms =
             Terms::read(acquire, &self.invocation, shared.now()).map_err(|message| (FailKind::BadRequest, message))?;

@@ -13,6 +13,7 @@ use super::standing::Standings;
 use super::wire::Wire;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Context, Epoch, Observations, ServerTime};
+use crate::session::VersionRange;
 
 /// How a keeper differs from place to place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) home: Arc<dyn Home>,
     pub(super) options: KeeperOptions,
+    /// The session versions that are served.
+    pub(super) versions: VersionRange,
     pub(super) wire: Wire,
     pub(super) counters: Arc<Counters>,
     pub(super) standings: Arc<Standings>,
@@ -52,6 +55,7 @@ impl Shared {
         home: Arc<dyn Home>,
         options: KeeperOptions,
         standings: Arc<Standings>,
+        versions: VersionRange,
     ) -> Self {
         let counters = Arc::new(Counters::default());
         Self {
@@ -59,6 +63,7 @@ impl Shared {
             clock,
             home,
             options,
+            versions,
             counters,
             standings,
             closing: watch::Sender::new(false),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::wording::cut_holder;
 use crate::clock::{Mono, Now, Wall};
 use crate::protocol::{Budget, Epoch, Format, LossReason, Polling, Renewals, Rules, Settings, Subject};
 use crate::session::{Acquire, OnCrash, Table};
@@ -93,7 +94,7 @@ impl Terms {
             renewals: renewals(invocation.end_of_work, Duration::from_millis(acquire.max_hold_ms), now),
             epoch: invocation.epoch,
             on_crash: acquire.on_crash,
-            lock: Arc::new(Lock { table: acquire.table, key: acquire.key, holder: acquire.holder }),
+            lock: Arc::new(Lock { table: acquire.table, key: acquire.key, holder: cut_holder(acquire.holder) }),
         })
     }
 }

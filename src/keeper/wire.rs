@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::any_store::AnyStore;
 use super::counts::Counters;
 use super::flights::{Flight, Flights};
+use super::lanes::Lanes;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::store::Lock;
@@ -22,6 +23,9 @@ const QUIET: Duration = Duration::from_millis(250);
 const CUT_TURN: Duration = Duration::from_millis(50);
 /// A store keeps to its timeout by itself; one that does not is given up this much later.
 const BACKSTOP: Duration = Duration::from_millis(100);
+/// After a pause of the whole process every timer has fired at once, and an answer that lies in a buffer is only read
+/// after that: for this long it is looked for.
+const LAST_LOOK: Duration = Duration::from_millis(50);
 
 /// Sends requests.
 #[derive(Debug)]
@@ -31,6 +35,7 @@ pub(super) struct Wire {
     counters: Arc<Counters>,
     pool: Mutex<Pool>,
     flights: Flights,
+    lanes: Lanes,
     /// Counts up when everything in flight is to be given up.
     cuts: watch::Sender<u64>,
     /// Until when writes wait.
@@ -60,6 +65,7 @@ impl Wire {
             counters,
             pool,
             flights: Flights::new(),
+            lanes: Lanes::new(),
             cuts: watch::Sender::new(0),
             quiet: watch::Sender::new(None),
         }
@@ -96,8 +102,20 @@ impl Wire {
         flight: Option<&mut Flight>,
     ) -> Answer {
         let mut cuts = self.cuts.subscribe();
-        if let Some(flight) = flight {
+        if flight.is_some() {
             self.wait_for_quiet_to_end().await;
+        }
+        let asked = Instant::now();
+        let _lane = tokio::select! {
+            biased;
+            lane = self.lanes.enter(&request) => lane,
+            // Neither was sent: whoever asked may ask again, and has nothing to clear up.
+            _ = cuts.changed() => return failed(FailureKind::Throttled, "not sent before the environment could freeze"),
+            // What is sent is to have time enough for an answer.
+            () = sleep(limit / 2) => return failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB"),
+        };
+        let limit = limit.saturating_sub(asked.elapsed());
+        if let Some(flight) = flight {
             flight.take_off();
         }
         self.renew_pool();
@@ -107,7 +125,11 @@ impl Wire {
             biased;
             answer = self.store.send_boxed(lock, request, limit) => answer,
             _ = cuts.changed() => failed(FailureKind::Connection, "given up before the environment could freeze"),
-            () = sleep(limit.saturating_add(BACKSTOP)) => failed(FailureKind::Timeout, "no answer in time"),
+            () = async {
+                sleep(limit).await;
+                // Counted from here: after a pause the store has its own last look at this moment.
+                sleep(BACKSTOP).await;
+            } => failed(FailureKind::Timeout, "no answer in time"),
         };
         self.note(&answer);
         answer
@@ -116,7 +138,12 @@ impl Wire {
     /// Waits until nothing is in flight; at the limit gives up what is, closes its connections, and returns how many
     /// that were. Either way no write is sent for a moment from here, unless [`speak`](Self::speak) is called.
     pub(super) async fn quiesce(&self, limit: Duration) -> usize {
-        let quiet = timeout(limit, self.flights.wait_until(|count| count.total() == 0)).await.is_ok();
+        let began = Instant::now();
+        let landed = || self.flights.wait_until(|count| count.total() == 0);
+        let mut quiet = timeout(limit, landed()).await.is_ok();
+        if !quiet && began.elapsed() > limit.saturating_add(LAST_LOOK) {
+            quiet = timeout(LAST_LOOK, landed()).await.is_ok();
+        }
         self.quiet.send_replace(Some(Instant::now() + QUIET));
         if quiet {
             return 0;

@@ -82,7 +82,8 @@ pub(super) fn cut(mut text: String) -> String {
     text
 }
 
-fn cut_holder(holder: HolderInfo) -> HolderInfo {
+/// What people are told, cut to what a line and a row can well hold.
+pub(super) fn cut_holder(holder: HolderInfo) -> HolderInfo {
     HolderInfo {
         function: cut(holder.function),
         version: cut(holder.version),

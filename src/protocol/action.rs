@@ -13,7 +13,7 @@ use crate::clock::{Now, Wall};
 pub struct RequestId(pub(super) u32);
 
 /// One thing to do or to tell, in the order in which they come.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Send this once. Exactly one answer must come back: the store's, or a `Timeout` failure after `timeout`, after
     /// which whatever arrives is dropped.
@@ -53,7 +53,7 @@ pub enum Action {
 }
 
 /// A row taken, with what its validity rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acquired {
     /// The attempt that took it.
     pub owner: OwnerId,
@@ -76,7 +76,7 @@ pub struct Acquired {
 }
 
 /// Why no lease was granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// Somebody else holds it.
     Busy(Busy),
@@ -91,7 +91,7 @@ pub enum Verdict {
 }
 
 /// Who holds the key, and when trying again makes sense.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Busy {
     /// What the row says about its holder.
     pub holder: Option<Box<HolderInfo>>,
@@ -104,7 +104,7 @@ pub struct Busy {
 }
 
 /// Why a lease was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "reason")]
 pub enum LossReason {
     /// The row has another owner.

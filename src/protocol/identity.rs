@@ -71,7 +71,7 @@ impl fmt::Display for FencingToken {
 }
 
 /// What a row says about its holder, for people: nothing is decided by it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HolderInfo {
     /// The Lambda function's name.

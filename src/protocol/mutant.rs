@@ -107,7 +107,7 @@ impl FromStr for Mutant {
 }
 
 /// Which rules hold: all of them, but for at most one in a test.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules {
     #[cfg(feature = "simulation")]
     broken: Option<Mutant>,

@@ -1,5 +1,6 @@
 //! What contenders saw on held rows, kept for as long as the keeper lives.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::clock::Now;
 pub type Subject = Arc<str>;
 
 /// (owner, version) as a contender saw it first, and when on its own clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Observation {
     /// Whose the row was.
     pub owner: OwnerId,
@@ -25,16 +26,16 @@ pub struct Observation {
 }
 
 /// A bounded memory of observations: the least recently used goes first, but none that is waited on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Observations {
     seen: LruCache<Subject, Entry>,
     capacity: usize,
     /// What the mutant `UnknownAttemptsPerKeeper` shares and nobody should.
     #[cfg(feature = "simulation")]
-    shared_attempts: std::collections::HashMap<Subject, Vec<OwnerId>>,
+    shared_attempts: std::collections::BTreeMap<Subject, Vec<OwnerId>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     observation: Option<Observation>,
     waiters: usize,
@@ -57,7 +58,7 @@ impl Observations {
             seen: LruCache::unbounded(),
             capacity,
             #[cfg(feature = "simulation")]
-            shared_attempts: std::collections::HashMap::new(),
+            shared_attempts: std::collections::BTreeMap::new(),
         }
     }
 
@@ -151,6 +152,31 @@ impl Observations {
 impl Default for Observations {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+// The same memory, least recently used entries in the same order.
+impl PartialEq for Observations {
+    fn eq(&self, other: &Self) -> bool {
+        #[cfg(feature = "simulation")]
+        if self.shared_attempts != other.shared_attempts {
+            return false;
+        }
+        self.capacity == other.capacity && self.seen.iter().eq(other.seen.iter())
+    }
+}
+
+impl Eq for Observations {}
+
+impl Hash for Observations {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.capacity.hash(state);
+        state.write_usize(self.seen.len());
+        for entry in &self.seen {
+            entry.hash(state);
+        }
+        #[cfg(feature = "simulation")]
+        self.shared_attempts.hash(state);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::clock::Wall;
 /// `leasehold/1`; another format writes what it has of them, on the same condition.
 ///
 /// A store sends it once, never retries it by itself, and carries out exactly the condition that is described here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Take the row if it is absent, free, or held by one of `unknown`. SETs `format`, `owner`, `lease_ms`, `holder` and
     /// `version = if_not_exists(version, at in ms) + 1`, SETs or REMOVEs `expires_at`, REMOVEs `ttl`.
@@ -70,7 +70,7 @@ pub enum Request {
 }
 
 /// A store's answer to one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Answer {
     /// What came of it.
     pub outcome: Outcome,
@@ -79,7 +79,7 @@ pub struct Answer {
 }
 
 /// What came of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// A write was applied; the row now has this version (`Counter(0)` after a release, which does not look at it).
     Written {
@@ -101,7 +101,7 @@ pub enum Outcome {
 }
 
 /// Why there was no usable answer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{kind}: {message}")]
 pub struct Failure {
     /// What kind of failure.

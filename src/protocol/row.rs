@@ -6,7 +6,7 @@ use super::{Format, HolderInfo, OwnerId, Version};
 use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Row {
     /// There is none: never locked, or swept.
     Absent,
@@ -22,7 +22,7 @@ pub enum Row {
 }
 
 /// A held row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HeldRow {
     /// Whose it is.
     pub owner: OwnerId,
@@ -37,7 +37,7 @@ pub struct HeldRow {
 }
 
 /// Why a row is never written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Unusable {
     /// Another program's row, or another row format's.
     #[error(

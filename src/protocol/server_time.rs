@@ -13,15 +13,18 @@ use crate::clock::{Now, Wall};
 /// `Date` counts whole seconds, so server time may be this much later than it says.
 const GRANULARITY: Duration = Duration::from_secs(1);
 
+/// What the service's own clocks may differ by.
+const DISAGREEMENT: Duration = Duration::from_secs(1);
+
 /// Which sessions' requests an answer may serve: it counts up with every `begin`.
 ///
 /// Between two invocations the environment may have been frozen with its clocks stopped, so an answer to a request
 /// that was sent before a session began says nothing to it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Epoch(u64);
 
 /// One answer's `Date` with the clocks' readings around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sample {
     /// The `Date` header in seconds since the Unix epoch.
     pub date: u64,
@@ -46,6 +49,16 @@ impl Sample {
         Wall::from_epoch(Duration::from_secs(self.date)) + granularity + at_most(now.larger_elapsed(self.sent))
     }
 
+    /// Whether this one and a later one of the same session can't both be right.
+    fn contradicts(&self, later: &Self) -> bool {
+        let date = Wall::from_epoch(Duration::from_secs(later.date));
+        let ahead = date > self.upper(later.answered, GRANULARITY) + DISAGREEMENT;
+        // Of two that overlap, either may have been answered first.
+        let behind =
+            later.sent.mono >= self.answered.mono && date + GRANULARITY + DISAGREEMENT < self.lower(later.sent);
+        ahead || behind
+    }
+
     /// The usual upper bound.
     #[must_use]
     pub const fn granularity() -> Duration {
@@ -54,10 +67,12 @@ impl Sample {
 }
 
 /// A keeper's newest answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ServerTime {
     epoch: Epoch,
     newest: Option<Sample>,
+    /// Answers to requests of sessions up to this one contradicted each other.
+    distrusted: Option<Epoch>,
 }
 
 impl ServerTime {
@@ -79,13 +94,25 @@ impl ServerTime {
         self.epoch
     }
 
-    /// Notes an answer; the one whose request was sent last is kept.
-    pub fn record(&mut self, sample: Sample) {
+    /// Notes an answer; the one whose request was sent last is kept. Returns whether it serves.
+    ///
+    /// Where two of one session can't both be right, nobody knows which one is wrong: no answer serves until another
+    /// session begins. Leases are then recovered by observation alone.
+    pub fn record(&mut self, sample: Sample) -> bool {
+        if self.distrusted.is_some_and(|epoch| sample.epoch <= epoch) {
+            return false;
+        }
+        if self.newest.is_some_and(|newest| newest.epoch == sample.epoch && newest.contradicts(&sample)) {
+            self.distrusted = Some(sample.epoch);
+            self.newest = None;
+            return false;
+        }
         let newer =
             self.newest.is_none_or(|newest| (sample.epoch, sample.sent.mono) >= (newest.epoch, newest.sent.mono));
         if newer {
             self.newest = Some(sample);
         }
+        true
     }
 
     /// The newest answer to a request that was sent since the session `since` began.
@@ -135,6 +162,34 @@ mod tests {
         assert!(time.since(first).is_some());
         time.record(sample(2, 30, 40, second));
         assert_eq!(time.since(second).map(|sample| sample.date), Some(2));
+    }
+
+    #[test]
+    fn answers_that_can_not_both_be_right_serve_nobody_until_another_session_begins() {
+        // The second answer comes 10 s after the first, with a `Date` that is this much later.
+        for (later, served) in
+            [(-3_600, false), (7, false), (8, true), (10, true), (12, true), (13, false), (3_600, false)]
+        {
+            let mut time = ServerTime::new();
+            let epoch = time.begin();
+            assert!(time.record(sample(5_000, 1_000, 1_100, epoch)));
+            let second = sample(5_000_u64.saturating_add_signed(later), 11_000, 11_100, epoch);
+            assert_eq!(time.record(second), served, "{later}");
+            assert_eq!(time.since(epoch).is_some(), served, "{later}");
+            assert_eq!(time.record(sample(5_020, 21_000, 21_100, epoch)), served, "{later}");
+            let next = time.begin();
+            assert!(time.record(sample(5_021, 22_000, 22_100, next)));
+            assert_eq!(time.since(next).map(|sample| sample.date), Some(5_021));
+        }
+    }
+
+    #[test]
+    fn a_late_answer_to_an_earlier_request_is_no_contradiction() {
+        let mut time = ServerTime::new();
+        let epoch = time.begin();
+        assert!(time.record(sample(5_009, 9_000, 9_100, epoch)));
+        assert!(time.record(sample(5_000, 0, 10_000, epoch)));
+        assert_eq!(time.newest().map(|sample| sample.date), Some(5_009));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Format, Rules};
 
 /// A lease as it was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// How long the lease lasts unrenewed.
     pub lease: Duration,
@@ -50,7 +50,7 @@ impl Default for Settings {
 }
 
 /// How often a contender looks at a held row: a delay that doubles from `first` to `max`, each with jitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Polling {
     /// The first delay.
     pub first: Duration,

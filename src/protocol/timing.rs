@@ -32,6 +32,11 @@ pub(super) fn at_least(elapsed: Duration) -> Duration {
     elapsed.saturating_sub(elapsed / 21 + ROUNDING)
 }
 
+/// After this much by a clock, at least `real` time has passed by [`at_least`].
+pub(super) fn shown_until_at_least(real: Duration) -> Duration {
+    if real.is_zero() { Duration::ZERO } else { real.saturating_add(real / 20 + ROUNDING * 3) }
+}
+
 /// No more real time than this has passed when a clock says `elapsed`: it may be 5 % slow.
 pub(super) fn at_most(elapsed: Duration) -> Duration {
     elapsed.saturating_add(elapsed / 19 + ROUNDING)
@@ -63,5 +68,19 @@ mod tests {
         assert!(at_least(Duration::from_secs(105)) <= real);
         assert!(at_most(Duration::from_secs(95)) >= real);
         assert!(shown_after(real) <= Duration::from_secs(95));
+    }
+
+    #[test]
+    fn who_sleeps_until_real_time_has_passed_wakes_neither_before_it_nor_much_later() {
+        assert_eq!(shown_until_at_least(Duration::ZERO), Duration::ZERO);
+        for nanos in [1, 2, 19, 20, 21, 22, 1_000_000, 999_999_999, 20_000_000_017] {
+            let real = Duration::from_nanos(nanos);
+            // Elapsed time that is counted already does not add up to less.
+            for counted in [0, 1, 20, 1_000_000_007].map(Duration::from_nanos) {
+                let slept = shown_until_at_least(real);
+                let passed = at_least(counted + slept) - at_least(counted);
+                assert!(passed >= real && passed <= real + Duration::from_nanos(5), "{passed:?} for {real:?}");
+            }
+        }
     }
 }

@@ -6,31 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::version::VersionRange;
 use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
-
-/// The session version that this release speaks; it also serves the one before, once there is one.
-pub const VERSION: u32 = 1;
-
-/// The session versions that a layer can speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VersionRange {
-    /// The lowest.
-    pub min: u32,
-    /// The highest.
-    pub max: u32,
-}
-
-impl VersionRange {
-    /// What this release speaks.
-    pub const SPOKEN: Self = Self { min: VERSION, max: VERSION };
-
-    /// The highest version that both ranges hold.
-    #[must_use]
-    pub fn pick(self, other: Self) -> Option<u32> {
-        let highest = self.max.min(other.max);
-        (highest >= self.min && highest >= other.min).then_some(highest)
-    }
-}
 
 /// A line from the layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -267,9 +244,32 @@ pub enum FromKeeper {
     Checked(CheckAnswer),
     /// The line could not be served; the keeper closes the connection after it.
     Error {
+        /// In what way it could not be.
+        #[serde(default)]
+        kind: ErrorKind,
         /// What is wrong with it.
         message: String,
     },
+}
+
+/// In what way a line could not be served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The two sides have no session version in common.
+    Versions,
+    /// It is no line: not JSON, not UTF-8, or too long.
+    Line,
+    /// It is no message that this keeper knows: an unknown type, or a field that is missing or of another kind.
+    Message,
+    /// It is a message that has no place here.
+    Order,
+    /// The connection's first line did not come in time.
+    Silence,
+    /// A kind that this release does not know, or none.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// The answer to `check`.

@@ -5,10 +5,11 @@
 
 mod frame;
 mod message;
+mod version;
 
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
 pub use message::{
-    Acquire, AnswerTo, CheckAnswer, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason, Table, ToKeeper, VERSION,
-    VersionRange,
+    Acquire, AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason, Table, ToKeeper,
 };
+pub use version::{VERSION, VersionRange};

@@ -39,6 +39,15 @@ impl Connections {
         connection.client.get_or_init(|| Client::from_conf(client_config(config)))
     }
 
+    /// Lets later requests go by new connections, with credentials that are asked for anew, unless they do already. What
+    /// is in flight on these goes on.
+    pub(super) fn replace(&self, used: &Arc<Connection>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&current, used) {
+            *current = Arc::default();
+        }
+    }
+
     /// Gives up the current connections with everything in flight on them.
     pub(super) fn drop_all(&self) {
         let old = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));

@@ -220,6 +220,9 @@ impl Store for DynamoDb {
             },
         };
         self.usage.ended(&outcome);
+        if matches!(&outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Credentials) {
+            self.connections.replace(&connection);
+        }
         Answer { date: witness.date().filter(|_| was_answered(&outcome)), outcome }
     }
 

@@ -29,6 +29,7 @@ fn answer(status: u16, body: impl AsRef<[u8]>) -> Input {
     Input::Answer(Fault::answer(status, body))
 }
 
+/// Where an attempt may have landed, a release follows it, up to three times if it is not answered either.
 fn cases() -> Vec<Case<Input>> {
     use Kind::*;
     const THE_NETWORK: &str = "check the endpoint, name resolution and the function's network";
@@ -37,15 +38,15 @@ fn cases() -> Vec<Case<Input>> {
         case(Empty, answer(200, ""), "StoreUnavailable", PROXIES, 2),
         case(Empty, answer(200, "{}"), "StoreUnavailable", "DynamoDB's answer to an applied write", 2),
         case(Empty, answer(400, "{}"), "StoreRejected", "check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`", 1),
-        case(Truncated, answer(200, r#"{"Attributes":{"version":{"N":"#), "StoreUnavailable", "could not be read", 2),
+        case(Truncated, answer(200, r#"{"Attributes":{"version":{"N":"#), "StoreUnavailable", "could not be read", 4),
         case(
             Truncated,
             Input::Answer(Fault::AnswerAndClose(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_vec())),
             "StoreUnavailable",
             PROXIES,
-            2,
+            4,
         ),
-        case(Truncated, Input::Answer(Fault::Close), "StoreUnavailable", "check the endpoint, name resolution", 2),
+        case(Truncated, Input::Answer(Fault::Close), "StoreUnavailable", "check the endpoint, name resolution", 4),
         case(Oversized, named(400, "SomethingNew", &"x".repeat(100_000)), "StoreRejected", "xxx…", 1),
         case(
             Oversized,
@@ -55,7 +56,7 @@ fn cases() -> Vec<Case<Input>> {
             1,
         ),
         case(WrongType, answer(200, r#"{"Attributes":{"version":{"S":"8"}}}"#), "StoreUnavailable", "is a string", 2),
-        case(WrongType, answer(200, "[]"), "StoreUnavailable", "could not be read", 2),
+        case(WrongType, answer(200, "[]"), "StoreUnavailable", "could not be read", 4),
         case(WrongType, answer(403, "<html>No</html>"), "StoreRejected", "HTTP 403 and without an error's name", 1),
         case(
             WrongVersion,
@@ -76,10 +77,10 @@ fn cases() -> Vec<Case<Input>> {
             Input::Answer(Fault::AnswerAndClose(b"SSH-2.0-x\r\n".to_vec())),
             "StoreUnavailable",
             THE_NETWORK,
-            2,
+            4,
         ),
-        case(NotUtf8, answer(200, b"{\"Attributes\":{\"\xff\":{}}}"), "StoreUnavailable", "could not be read", 2),
-        case(NotUtf8, answer(502, b"\xff\xfe"), "StoreUnavailable", "HTTP 502", 2),
+        case(NotUtf8, answer(200, b"{\"Attributes\":{\"\xff\":{}}}"), "StoreUnavailable", "could not be read", 4),
+        case(NotUtf8, answer(502, b"\xff\xfe"), "StoreUnavailable", "HTTP 502", 4),
         case(Other, named(400, "ThrottlingException", "slow down"), "StoreThrottled", "make it on-demand", 1),
         case(Other, named(400, "TransactionConflictException", "busy"), "TransactionConflict", "raise `max_wait`", 1),
         case(

@@ -68,9 +68,9 @@ fn cases() -> Vec<Case<Bytes>> {
         error(
             WrongVersion,
             lines(&[r#"{"type":"begin","versions":{"min":2,"max":7},"request_id":"r"}"#]),
-            "the layer offers 2 to 7, this keeper speaks 1 to 1; deploy a release of both",
+            "the layer offers 2 to 7, this keeper speaks 1 to 1; the keeper is the older one: deploy an extension",
         ),
-        error(WrongVersion, lines(&[r#"{"type":"hello","versions":{"min":0,"max":0}}"#]), "deploy a release of both"),
+        error(WrongVersion, lines(&[r#"{"type":"hello","versions":{"min":0,"max":0}}"#]), "the layer is the older one"),
         error(
             WrongVersion,
             lines(&[BEGIN, r#"{"type":"extend","id":1}"#]),

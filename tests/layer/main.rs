@@ -11,4 +11,5 @@ mod modes;
 mod order;
 mod release;
 mod support;
+mod transcripts;
 mod types;

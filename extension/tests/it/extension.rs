@@ -83,6 +83,14 @@ impl Extension {
         }
     }
 
+    /// Everything it has said, once it has ended.
+    pub(crate) async fn said_to_the_end(&mut self) -> &[String] {
+        while let Some(line) = soon(self.lines.recv()).await {
+            self.seen.push(line);
+        }
+        &self.seen
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -99,6 +107,29 @@ impl Extension {
     pub(crate) fn limit_descriptors(&self, number: u64) {
         let limit = Rlimit { current: Some(number), maximum: Some(number) };
         prlimit(Some(self.pid()), Resource::Nofile, limit).unwrap();
+    }
+
+    /// How many of the lines so far contain this.
+    pub(crate) fn count_said(&mut self, part: &str) -> usize {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen.push(line);
+        }
+        self.seen.iter().filter(|line| line.contains(part)).count()
+    }
+
+    /// How much processor time it took so far, in the kernel's ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid().as_raw_nonzero())).unwrap();
+        let after_the_name: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        let number = |at: usize| after_the_name[at].parse::<u64>().unwrap();
+        number(11) + number(12)
+    }
+
+    /// The most memory that it had so far, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid().as_raw_nonzero())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
     fn pid(&self) -> Pid {

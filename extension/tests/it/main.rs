@@ -4,13 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod bad_input;
+mod crowd;
 mod extension;
 mod fake_api;
 mod holding;
 mod life;
 mod next;
+mod python;
 mod registration;
 mod session;
+mod shutdown;
 
 #[path = "../../../tests/bad_input/table.rs"]
 #[allow(unreachable_pub, reason = "other packages' tests share it")]

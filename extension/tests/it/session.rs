@@ -18,33 +18,39 @@ use crate::extension::{Extension, Place};
 use crate::fake_api::{Call, FakeApi};
 use crate::{now_ms, soon};
 
-const TABLE: &str = "locks";
+pub(crate) const TABLE: &str = "locks";
 const SOCKET: &str = "LEASEHOLD_TEST_SOCKET";
 /// Set where that handler is to have a child.
 const CHILD: &str = "LEASEHOLD_TEST_CHILD";
 
 /// A DynamoDB with a lock table.
-struct Rows {
-    sandbox: Sandbox,
+pub(crate) struct Rows {
+    pub(crate) sandbox: Sandbox,
 }
 
 impl Rows {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let sandbox = Sandbox::builder().function("/bin/true").start().await.unwrap();
         sandbox.tables().create_lock_table(TABLE).await.unwrap();
         Self { sandbox }
     }
 
-    fn variables(&self) -> [(&str, &str); 1] {
+    pub(crate) fn variables(&self) -> [(&str, &str); 1] {
         [("AWS_ENDPOINT_URL_DYNAMODB", self.sandbox.endpoint_url().unwrap())]
     }
 
-    async fn is_held(&self, key: &str) -> bool {
+    /// The row's version: one more with each renewal.
+    pub(crate) async fn version(&self, key: &str) -> u64 {
+        let row = self.sandbox.tables().row(TABLE, key).await.unwrap().expect("a row that was held stays");
+        row["version"].as_n().unwrap().parse().unwrap()
+    }
+
+    pub(crate) async fn is_held(&self, key: &str) -> bool {
         let row = self.sandbox.tables().row(TABLE, key).await.unwrap();
         row.expect("a row that was held stays").contains_key("owner")
     }
 
-    async fn freed(&self, key: &str) {
+    pub(crate) async fn freed(&self, key: &str) {
         soon(async {
             while self.is_held(key).await {
                 tokio::task::yield_now().await;
@@ -55,19 +61,21 @@ impl Rows {
 }
 
 /// A layer's end of a connection.
-struct Client {
+pub(crate) struct Client {
     reader: LineReader<OwnedReadHalf>,
     writer: LineWriter<OwnedWriteHalf>,
+    pub(crate) lease_ms: u64,
+    pub(crate) wait_ms: u64,
 }
 
 impl Client {
-    async fn connect(socket: &Path) -> Self {
+    pub(crate) async fn connect(socket: &Path) -> Self {
         Self::over(UnixStream::connect(socket).await.unwrap())
     }
 
-    fn over(stream: UnixStream) -> Self {
+    pub(crate) fn over(stream: UnixStream) -> Self {
         let (reader, writer) = stream.into_split();
-        Self { reader: LineReader::new(reader), writer: LineWriter::new(writer) }
+        Self { reader: LineReader::new(reader), writer: LineWriter::new(writer), lease_ms: 300_000, wait_ms: 0 }
     }
 
     async fn hello(socket: &Path) {
@@ -76,7 +84,7 @@ impl Client {
         assert!(matches!(client.hear().await, FromKeeper::Began { .. }));
     }
 
-    async fn begin(socket: &Path, request_id: &str) -> Self {
+    pub(crate) async fn begin(socket: &Path, request_id: &str) -> Self {
         Self::begin_after_losing(socket, request_id, vec![]).await
     }
 
@@ -84,7 +92,7 @@ impl Client {
         Self::connect(socket).await.begun(request_id, lost).await
     }
 
-    async fn begun(mut self, request_id: &str, lost: Vec<OwnerId>) -> Self {
+    pub(crate) async fn begun(mut self, request_id: &str, lost: Vec<OwnerId>) -> Self {
         let deadline_ms = Some(now_ms() + 600_000);
         let request_id = request_id.to_owned();
         self.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost }).await;
@@ -92,13 +100,19 @@ impl Client {
         self
     }
 
-    async fn acquire(&mut self, key: &str, on_crash: OnCrash) -> FromKeeper {
+    pub(crate) async fn acquire(&mut self, key: &str, on_crash: OnCrash) -> FromKeeper {
+        self.ask(1, key, on_crash).await;
+        self.hear().await
+    }
+
+    /// Asks for a lease and does not wait for it.
+    pub(crate) async fn ask(&mut self, id: u64, key: &str, on_crash: OnCrash) {
         let acquire = Acquire {
-            id: 1,
+            id,
             key: key.to_owned(),
             table: Table::new(TABLE),
-            lease_ms: 300_000,
-            wait_ms: 0,
+            lease_ms: self.lease_ms,
+            wait_ms: self.wait_ms,
             answer_within_ms: None,
             polling: PollingMs::default(),
             on_crash,
@@ -107,26 +121,25 @@ impl Client {
             holder: HolderInfo::default(),
         };
         self.say(&ToKeeper::Acquire(Box::new(acquire))).await;
-        self.hear().await
     }
 
-    async fn hold(socket: &Path, request_id: &str, key: &str) -> Self {
+    pub(crate) async fn hold(socket: &Path, request_id: &str, key: &str) -> Self {
         let mut client = Self::begin(socket, request_id).await;
         let answer = client.acquire(key, OnCrash::Release).await;
         assert!(matches!(answer, FromKeeper::Granted { .. }), "{answer:?}");
         client
     }
 
-    async fn release(&mut self) {
+    pub(crate) async fn release(&mut self) {
         self.say(&ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: false }).await;
         assert_eq!(self.hear().await, FromKeeper::Released { id: 1 });
     }
 
-    async fn say(&mut self, line: &ToKeeper) {
+    pub(crate) async fn say(&mut self, line: &ToKeeper) {
         self.writer.send(line).await.unwrap();
     }
 
-    async fn hear(&mut self) -> FromKeeper {
+    pub(crate) async fn hear(&mut self) -> FromKeeper {
         soon(self.reader.next()).await.unwrap().expect("the keeper hung up")
     }
 }

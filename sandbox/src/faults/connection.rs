@@ -38,21 +38,24 @@ impl std::error::Error for Ended {}
 /// Serves the connection until either side ends it or all are cut.
 pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let mut cuts = shared.cuts.subscribe();
-    let socket = match prepare(stream) {
+    let (stream, socket) = match prepare(stream) {
         Ok((stream, socket)) => (stream, Arc::new(socket)),
         Err(error) => return tracing::warn!(%error, "a connection to the fault proxy can't be used"),
     };
-    let (stream, socket) = socket;
     let service = service_fn(|request: Request<Incoming>| {
         let (shared, socket) = (Arc::clone(&shared), Arc::clone(&socket));
         async move { answer(request, shared, &socket).await }
     });
-    let served = http1::Builder::new().header_read_timeout(None).serve_connection(TokioIo::new(stream), service);
+    let mut http = http1::Builder::new();
+    // Left to itself, hyper gives every reply a `Date`, also one that is to have none.
+    let served = http.header_read_timeout(None).auto_date_header(false).serve_connection(TokioIo::new(stream), service);
     tokio::select! {
         served = served => if let Err(error) = served {
             tracing::debug!(%error, "a connection through the fault proxy ended early");
         },
-        _ = cuts.changed() => {}
+        _ = cuts.changed() => if cuts.borrow().reset {
+            make_reset(&socket);
+        }
     }
 }
 
@@ -98,7 +101,7 @@ async fn meet(verdict: Verdict, way: Way<'_>, socket: &std::net::TcpStream) -> R
         }
         Fault::DelayRequest(delay) => {
             verdict.meet();
-            way.after(sleep(delay)).await
+            way.after(sleep(delay), || {}).await
         }
         Fault::DelayReply(delay) => {
             let reply = way.pass().await;
@@ -123,7 +126,8 @@ async fn meet(verdict: Verdict, way: Way<'_>, socket: &std::net::TcpStream) -> R
         }
         Fault::HoldRequest => {
             verdict.meet();
-            way.after(async move { verdict.opened().await }).await
+            let carried_out = verdict.carried_out();
+            way.after(async move { verdict.opened().await }, carried_out).await
         }
         Fault::HoldReply => {
             let reply = way.pass().await;
@@ -143,18 +147,24 @@ struct Way<'a> {
 
 impl Way<'_> {
     async fn pass(self) -> Reply {
-        self.after(std::future::ready(())).await
+        self.after(std::future::ready(()), || {}).await
     }
 
-    /// Forwards it in a task of its own, once something else is over: a client that hangs up does not take back what is
-    /// on its way. The task ends with the proxy's executor.
-    async fn after(self, before: impl Future<Output = ()> + Send + 'static) -> Reply {
+    /// Forwards it in a task of its own, once something else is over, and then tells so: a client that hangs up does not
+    /// take back what is on its way. The task ends with the proxy's executor.
+    async fn after(
+        self,
+        before: impl Future<Output = ()> + Send + 'static,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Reply {
         let (sender, receiver) = oneshot::channel();
         let upstream = self.shared.upstream.clone();
         drop(tokio::spawn(async move {
             before.await;
+            let reply = upstream.forward(self.parts, self.body).await;
+            then();
             // Whoever asked may be gone.
-            let _ = sender.send(upstream.forward(self.parts, self.body).await);
+            let _ = sender.send(reply);
         }));
         match receiver.await {
             Ok(Ok(reply)) => Ok(reply),
@@ -170,12 +180,15 @@ impl Way<'_> {
 async fn end(by: End, socket: &std::net::TcpStream) -> Reply {
     match by {
         End::Close => {}
-        End::Reset => {
-            if let Err(error) = set_socket_linger(socket, Some(Duration::ZERO)) {
-                tracing::warn!(%error, "a connection could not be made to end by a reset");
-            }
-        }
+        End::Reset => make_reset(socket),
         End::Silence => std::future::pending().await,
     }
     Err(Ended)
+}
+
+/// The socket's end, when it comes, is a reset.
+fn make_reset(socket: &std::net::TcpStream) {
+    if let Err(error) = set_socket_linger(socket, Some(Duration::ZERO)) {
+        tracing::warn!(%error, "a connection could not be made to end by a reset");
+    }
 }

@@ -101,6 +101,8 @@ impl Answer {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/x-amz-json-1.0"));
         headers.insert("x-amzn-requestid", header::HeaderValue::from_static("INJECTED"));
+        // DynamoDB's own errors have one, too.
+        DateHeader::Shifted(0).apply(headers);
         response
     }
 }

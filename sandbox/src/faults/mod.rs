@@ -66,10 +66,17 @@ struct Shared {
     upstream: Upstream,
     rules: Rules,
     seen: Mutex<Vec<Passing>>,
-    /// Counts up when every connection is to be cut.
-    cuts: watch::Sender<u64>,
+    /// Sent to when every connection is to be cut.
+    cuts: watch::Sender<Cut>,
     /// Whether new connections are closed at once.
     refusing: watch::Sender<bool>,
+}
+
+/// An order to cut every connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cut {
+    /// By a reset, not in good order.
+    reset: bool,
 }
 
 impl FaultProxy {
@@ -89,7 +96,7 @@ impl FaultProxy {
             upstream,
             rules: Rules::default(),
             seen: Mutex::default(),
-            cuts: watch::Sender::new(0),
+            cuts: watch::Sender::new(Cut::default()),
             refusing: watch::Sender::new(false),
         });
         executor.spawn(accept(listener, Arc::clone(&shared)));
@@ -134,7 +141,12 @@ impl FaultProxy {
 
     /// Cuts every connection that clients have open; requests that were forwarded are carried out.
     pub fn cut_connections(&self) {
-        self.shared.cuts.send_modify(|cuts| *cuts += 1);
+        self.shared.cuts.send_replace(Cut { reset: false });
+    }
+
+    /// Like [`cut_connections`](Self::cut_connections), but each ends by a reset.
+    pub fn reset_connections(&self) {
+        self.shared.cuts.send_replace(Cut { reset: true });
     }
 
     /// Whether new connections are closed at once. Those that are open stay.

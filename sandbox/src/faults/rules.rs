@@ -26,6 +26,7 @@ struct Rule {
 struct Watched {
     met: watch::Sender<Vec<Passing>>,
     open: watch::Sender<bool>,
+    carried_out: watch::Sender<usize>,
 }
 
 /// What is to be done with a request.
@@ -39,6 +40,12 @@ impl Verdict {
     /// The request has come to where the fault acts.
     pub(super) fn meet(&self) {
         self.watched.met.send_modify(|met| met.push(self.passing.clone()));
+    }
+
+    /// Notes, when called, that a request that was held has been carried out.
+    pub(super) fn carried_out(&self) -> impl FnOnce() + Send + 'static {
+        let watched = Arc::clone(&self.watched);
+        move || watched.carried_out.send_modify(|count| *count += 1)
     }
 
     /// Waits until what is held may go on; for good if nobody can open it any more.
@@ -55,7 +62,11 @@ pub struct Injected(Arc<Watched>);
 
 impl Rules {
     pub(super) fn add(&self, times: usize, choose: Choose) -> Injected {
-        let watched = Arc::new(Watched { met: watch::Sender::default(), open: watch::Sender::new(false) });
+        let watched = Arc::new(Watched {
+            met: watch::Sender::default(),
+            open: watch::Sender::new(false),
+            carried_out: watch::Sender::default(),
+        });
         self.lock().push(Rule { left: times, choose, watched: Arc::clone(&watched) });
         Injected(watched)
     }
@@ -109,6 +120,21 @@ impl Injected {
         match reached {
             Ok(Ok(met)) => Ok(met.clone()),
             Ok(Err(_)) | Err(_) => Err(Error::NoRequest { count, limit }),
+        }
+    }
+
+    /// Waits until a request that was held in front of DynamoDB has been carried out, whether its client still waits for
+    /// the reply or not.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoRequest`] when none was within the limit.
+    pub async fn carried_out(&self, limit: Duration) -> Result<(), Error> {
+        let mut carried_out = self.0.carried_out.subscribe();
+        let done = tokio::time::timeout(limit, carried_out.wait_for(|count| *count > 0)).await;
+        match done {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(Error::NoRequest { count: 1, limit }),
         }
     }
 

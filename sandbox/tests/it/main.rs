@@ -5,6 +5,7 @@ mod command;
 mod control;
 mod crash;
 mod dynamodb;
+mod faults;
 mod invoke;
 mod managed;
 mod pool;

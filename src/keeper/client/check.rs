@@ -101,7 +101,7 @@ impl CheckLine {
         let mut cx = Context::from_waker(Waker::noop());
         match pin!(self.reader.next::<FromKeeper>()).poll(&mut cx) {
             Poll::Ready(Ok(Some(FromKeeper::Checked(answer)))) => Ok(answer),
-            Poll::Ready(Ok(Some(FromKeeper::Error { message }))) => Err(NoAnswer::Broken(message)),
+            Poll::Ready(Ok(Some(FromKeeper::Error { message, .. }))) => Err(NoAnswer::Broken(message)),
             Poll::Ready(Ok(Some(_))) => Err(NoAnswer::Broken("it answered something else".to_owned())),
             Poll::Ready(Ok(None)) => Err(NoAnswer::Broken("it was closed".to_owned())),
             Poll::Ready(Err(FrameError::Io(error))) => Err(error.into()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::lost;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
-use crate::session::{AnswerTo as _, FailKind, FromKeeper, VersionRange};
+use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, VersionRange};
 
 /// The one acquisition that a layer makes in a session.
 pub(super) const ID: u64 = 1;
@@ -47,8 +47,10 @@ pub(crate) enum Broken {
 }
 
 /// Everything that was heard.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heard {
+    /// The session versions that were offered.
+    offered: VersionRange,
     pub(super) began: bool,
     pub(super) answer: Option<Answer>,
     pub(super) at_risk: bool,
@@ -60,18 +62,35 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// Nothing was heard yet.
+    pub(super) const fn new(offered: VersionRange) -> Self {
+        Self {
+            offered,
+            began: false,
+            answer: None,
+            at_risk: false,
+            lost: None,
+            released: None,
+            broken: None,
+            releasing: false,
+        }
+    }
+
     /// Takes in one line.
     pub(super) fn hear(&mut self, line: FromKeeper) {
         match line {
-            FromKeeper::Began { version } => match VersionRange::SPOKEN
-                .pick(VersionRange { min: version, max: version })
-            {
+            FromKeeper::Began { version } => match self.offered.pick(VersionRange { min: version, max: version }) {
                 Some(_) => self.began = true,
                 None => self.break_off(Broken::Version(format!("the keeper answered with session version {version}"))),
             },
-            // Before anything was begun it can only be about `begin`, which no keeper of a version near ours refuses.
-            FromKeeper::Error { message } if !self.began => self.break_off(Broken::Version(message)),
-            FromKeeper::Error { message } => self.break_off(Broken::Gone(message)),
+            // A message that the keeper does not know, after it picked the version, is another release's as well. And
+            // before anything was begun it can only be about `begin`, which no keeper of a version near ours refuses.
+            FromKeeper::Error { kind, message }
+                if !self.began || matches!(kind, ErrorKind::Versions | ErrorKind::Message) =>
+            {
+                self.break_off(Broken::Version(message));
+            }
+            FromKeeper::Error { message, .. } => self.break_off(Broken::Gone(message)),
             line if line.id() == Some(ID) => self.hear_of_the_lease(line),
             // About another acquisition, or an answer to another question: nothing of ours rests on it.
             _ => {}

@@ -16,7 +16,7 @@ use super::Place;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
 use super::socket::{Reading, Reads, Socket};
 use super::wakers::Wakers;
-use crate::session::{Acquire, FrameError, FromKeeper, LineReader, ReleaseReason, ToKeeper, encode};
+use crate::session::{Acquire, FrameError, FromKeeper, LineReader, ReleaseReason, ToKeeper, VersionRange, encode};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]
@@ -48,12 +48,17 @@ pub(crate) enum Loss {
 
 impl Session {
     /// Takes a connection, which must not block, and says `begin`.
-    pub(super) fn begin(stream: UnixStream, place: Place, begin: &ToKeeper) -> io::Result<Self> {
+    pub(super) fn begin(
+        stream: UnixStream,
+        place: Place,
+        versions: VersionRange,
+        begin: &ToKeeper,
+    ) -> io::Result<Self> {
         let socket = Arc::new(Socket::registered(stream)?);
         socket.write(&encode(begin).map_err(io::Error::other)?)?;
         let wakers = Arc::new(Wakers::default());
         let reader = LineReader::new(Reads(socket.clone()));
-        let state = Mutex::new(State { reader, heard: Heard::default(), asked: false });
+        let state = Mutex::new(State { reader, heard: Heard::new(versions), asked: false });
         Ok(Self { socket, place, state, waker: Waker::from(wakers.clone()), wakers })
     }
 

@@ -10,7 +10,7 @@ use crate::keeper::requests::Purpose;
 use crate::keeper::terms::Terms;
 use crate::keeper::wording::{self, millis};
 use crate::protocol::{
-    Acquired, Action, Failure, FencingToken, Holder, LossReason, OwnerId, Request, RequestId, Verdict,
+    Acquired, Action, Contender, Failure, FencingToken, Holder, LossReason, OwnerId, Request, RequestId, Verdict,
 };
 use crate::session::{FromKeeper, OnCrash};
 
@@ -22,6 +22,7 @@ impl LeaseTask {
             match action {
                 Action::Send { id, request, timeout } => self.send(id, request, timeout),
                 Action::Acquired { acquired, unwanted } => self.hold(acquired, unwanted),
+                Action::Verdict(verdict) if self.may_contend_again(&verdict) => self.contend_again(),
                 Action::Verdict(verdict) => self.tell_verdict(verdict),
                 Action::Granted { token, valid_for } => self.grant(token, valid_for),
                 Action::AtRisk => self.tell(Stage::Granted, &FromKeeper::AtRisk { id: self.to.id }),
@@ -59,6 +60,27 @@ impl LeaseTask {
         let mut holder = Holder::new(*settings, acquired, *renewals, budget.latest);
         self.to.shared.with_context(|cx| holder.start(cx, unwanted));
         self.machine = Machine::Holding(Box::new(holder));
+    }
+
+    /// Whether a row that was taken was lost again before the grant, as after a pause of this process, with time left to
+    /// wait. What else fails a grant comes too late for that, or would fail again.
+    fn may_contend_again(&self, verdict: &Verdict) -> bool {
+        let transient = matches!(verdict, Verdict::Failed(failure) if failure.kind.is_transient());
+        let taken = matches!(self.machine, Machine::Holding(_));
+        transient && taken && self.order.is_none() && self.to.shared.now().mono < self.to.terms.budget.stop
+    }
+
+    /// Begins anew, within the same budget. Nothing of the lost row is left to be freed.
+    fn contend_again(&mut self) {
+        if let Some(row) = self.row.take() {
+            tracing::info!(key = %self.to.terms.lock.key, owner = %row.owner, "the row was lost before the grant: contending again");
+            self.settle(row.owner);
+        }
+        self.refused = false;
+        let Terms { settings, subject, budget, epoch, .. } = &self.to.terms;
+        let mut contender = Contender::new(*settings, subject.clone(), *budget, *epoch, self.to.shared.now());
+        self.to.shared.with_context(|cx| contender.start(cx));
+        self.machine = Machine::Contending(Box::new(contender));
     }
 
     fn grant(&mut self, token: Option<FencingToken>, valid_for: Duration) {

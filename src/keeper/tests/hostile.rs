@@ -1,55 +1,90 @@
 //! Peers that do not keep to the session.
 
-use tokio::time::sleep;
-
-use super::memory_store::Fate;
 use super::support::{Client, SECOND, Told, World, acquire};
-use crate::protocol::{FailureKind, OwnerId, Request};
-use crate::session::{FromKeeper, MAX_LINE, ReleaseReason, ToKeeper, VersionRange};
+use crate::protocol::OwnerId;
+use crate::session::{ErrorKind, FromKeeper, MAX_LINE, ReleaseReason, ToKeeper, VersionRange, encode};
 
-/// An `error` line, and the end.
-async fn is_refused(client: &mut Client) -> String {
-    let Some(FromKeeper::Error { message }) = client.next().await else { panic!("not refused") };
-    assert_eq!(client.next().await, None);
-    message
+const fn finished(id: u64) -> ToKeeper {
+    ToKeeper::Release { id, reason: ReleaseReason::Finished, wait: false }
 }
 
-const HOSTILE: [&[u8]; 9] = [
-    b"\n",
-    b"hello\n",
-    b"\xff\xfe\xfd\n",
-    b"{\"type\":\"dance\"}\n",
-    b"{\"type\":\"release\",\"id\":-1,\"reason\":\"finished\"}\n",
-    b"{\"type\":\"release\",\"id\":99999999999999999999999999,\"reason\":\"finished\"}\n",
-    b"{\"type\":\"release\",\"id\":1,\"reason\":[[[[[[[[]]]]]]]]}\n",
-    b"{\"type\":\"acquire\",\"id\":\"one\"}\n",
-    b"[1,2,3]\n",
+/// An `error` line, and the end.
+async fn is_refused(client: &mut Client) -> (ErrorKind, String) {
+    let Some(FromKeeper::Error { kind, message }) = client.next().await else { panic!("not refused") };
+    assert_eq!(client.next().await, None);
+    (kind, message)
+}
+
+const HOSTILE: [(ErrorKind, &[u8]); 20] = [
+    (ErrorKind::Line, b"\n"),
+    (ErrorKind::Line, b"hello\n"),
+    (ErrorKind::Line, b"\xff\xfe\xfd\n"),
+    (ErrorKind::Line, b"{\"type\":\"check\",\"owner\":\"\xc3\x28\"}\n"),
+    (ErrorKind::Line, b"\0\0\0\0\n"),
+    (ErrorKind::Line, b"{\"type\":\"end\"}\0\n"),
+    (ErrorKind::Line, b"{\"type\":\"en\0d\"}\n"),
+    (ErrorKind::Line, b"{\"type\":\"end\"}{\"type\":\"end\"}\n"),
+    (ErrorKind::Line, b"{\"type\":\"release\",\"id\":1e999,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"dance\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"END\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"id\":-1,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"id\":1.0,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"id\":99999999999999999999999999,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"id\":1,\"reason\":[[[[[[[[]]]]]]]]}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"id\":1,\"id\":2,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"release\",\"type\":\"release\",\"id\":1,\"reason\":\"finished\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"acquire\",\"id\":\"one\"}\n"),
+    (ErrorKind::Message, b"[1,2,3]\n"),
+    (ErrorKind::Message, b"null\n"),
 ];
+
+/// What is too much of something.
+fn excessive() -> Vec<(ErrorKind, Vec<u8>)> {
+    let nested = [&b"{\"type\":\"end\",\"x\":"[..], &b"[".repeat(20_000), &b"]".repeat(20_000), b"}\n"].concat();
+    vec![
+        (ErrorKind::Line, vec![b'x'; MAX_LINE + 1]),
+        (ErrorKind::Line, padded(MAX_LINE + 1)),
+        (ErrorKind::Line, nested),
+    ]
+}
+
+/// A `begin` of this length, by a field that nobody knows.
+fn padded(length: usize) -> Vec<u8> {
+    let (start, end) = ("{\"type\":\"begin\",\"versions\":{\"min\":1,\"max\":1},\"request_id\":\"r\",\"x\":\"", "\"}");
+    let padding = "x".repeat(length - start.len() - end.len());
+    format!("{start}{padding}{end}\n").into_bytes()
+}
+
+fn all() -> impl Iterator<Item = (ErrorKind, Vec<u8>)> {
+    HOSTILE.into_iter().map(|(kind, bytes)| (kind, bytes.to_vec())).chain(excessive())
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_first_line_that_cannot_be_served_is_refused() {
     let world = World::new();
-    let too_long = vec![b'x'; MAX_LINE + 1];
-    let out_of_place = b"{\"type\":\"end\"}\n".as_slice();
-    for bytes in HOSTILE.into_iter().chain([&too_long[..], out_of_place]) {
+    let (acquire, release) = (ToKeeper::Acquire(Box::new(acquire(1, "k"))), finished(1));
+    let out_of_place = [acquire, release, ToKeeper::End].map(|line| (ErrorKind::Order, encode(&line).unwrap()));
+    for (expected, bytes) in all().chain(out_of_place) {
         let mut client = world.connect();
-        client.send_bytes(bytes).await;
-        is_refused(&mut client).await;
+        client.send_bytes(&bytes).await;
+        let (kind, message) = is_refused(&mut client).await;
+        assert_eq!(kind, expected, "{}: {message}", bytes.escape_ascii());
     }
+    assert_eq!(world.keeper.counts().requests, 0);
     assert_eq!(world.home.told(), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_session_breaks_off_at_such_a_line_and_its_leases_do_not_vanish_silently() {
-    let too_long = vec![b'x'; MAX_LINE + 1];
-    let again = b"{\"type\":\"begin\",\"versions\":{\"min\":1,\"max\":1},\"request_id\":\"r\"}\n".as_slice();
-    for bytes in HOSTILE.into_iter().chain([&too_long[..], again]) {
+    let check = encode(&ToKeeper::Check { owner: OwnerId::from_u128(1) }).unwrap();
+    let out_of_place = [padded(200), check].map(|bytes| (ErrorKind::Order, bytes));
+    for (expected, bytes) in all().chain(out_of_place) {
         let world = World::new();
         let mut client = world.begin().await;
         client.take(1, "a").await;
-        client.send_bytes(bytes).await;
+        client.send_bytes(&bytes).await;
         assert!(matches!(client.receive().await, FromKeeper::Lost { id: 1, .. }));
-        is_refused(&mut client).await;
+        assert_eq!(is_refused(&mut client).await.0, expected, "{}", bytes.escape_ascii());
         world.all_ended().await;
         assert!(world.store.is_free("a"));
         assert!(world.home.told().iter().any(|told| matches!(told, Told::Ended(..))));
@@ -78,7 +113,8 @@ async fn no_version_in_common_is_an_error_that_names_both() {
         for line in [begin, ToKeeper::Hello { versions }] {
             let mut client = world.connect();
             client.send(&line).await;
-            let message = is_refused(&mut client).await;
+            let (kind, message) = is_refused(&mut client).await;
+            assert_eq!(kind, ErrorKind::Versions);
             assert!(message.contains(&format!("{min} to {max}")) && message.contains("1 to 1"), "{message}");
         }
     }
@@ -93,7 +129,7 @@ async fn hello_is_told_to_the_home_and_comes_alone() {
     assert_eq!(client.receive().await, FromKeeper::Began { version: 1 });
     assert_eq!(world.home.told(), [Told::Hello]);
     client.send(&ToKeeper::End).await;
-    is_refused(&mut client).await;
+    assert_eq!(is_refused(&mut client).await.0, ErrorKind::Order);
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,12 +137,12 @@ async fn a_connection_that_checks_takes_nothing_else() {
     let world = World::new();
     let mut holder = world.begin().await;
     let grant = holder.take(1, "a").await;
-    for bytes in HOSTILE.into_iter().chain([b"{\"type\":\"end\"}\n".as_slice()]) {
+    for (expected, bytes) in all().chain([(ErrorKind::Order, encode(&ToKeeper::End).unwrap())]) {
         let mut client = world.connect();
         client.send(&ToKeeper::Check { owner: grant.owner }).await;
         assert!(matches!(client.receive().await, FromKeeper::Checked(_)));
-        client.send_bytes(bytes).await;
-        is_refused(&mut client).await;
+        client.send_bytes(&bytes).await;
+        assert_eq!(is_refused(&mut client).await.0, expected, "{}", bytes.escape_ascii());
     }
     holder.hears_nothing(SECOND).await;
 }
@@ -114,8 +150,12 @@ async fn a_connection_that_checks_takes_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_line_is_closed_after_a_while() {
     let world = World::new();
-    let mut client = world.connect();
-    is_refused(&mut client).await;
+    for half_a_line in [&b""[..], b"{\"type\":\"hel"] {
+        let mut client = world.connect();
+        client.send_bytes(half_a_line).await;
+        client.hears_nothing(9 * SECOND).await;
+        assert_eq!(is_refused(&mut client).await.0, ErrorKind::Silence);
+    }
     // A checking one may stay: it waits for the next question, not for its first.
     let mut client = world.connect();
     client.send(&ToKeeper::Check { owner: OwnerId::from_u128(1) }).await;
@@ -124,45 +164,70 @@ async fn a_connection_without_a_line_is_closed_after_a_while() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_asks_and_never_reads_is_closed_at_a_bound() {
+async fn a_line_of_64_kib_is_served() {
     let world = World::new();
-    let mut reads = world.begin().await;
-    let grant = reads.take(1, "b").await;
-    let mut client = world.begin().await;
+    let mut client = world.connect();
+    let line = padded(MAX_LINE);
+    assert_eq!(line.len(), MAX_LINE + 1, "and its end");
+    client.send_bytes(&line).await;
+    assert_eq!(client.receive().await, FromKeeper::Began { version: 1 });
     client.take(1, "a").await;
-    let line =
-        crate::session::encode(&ToKeeper::Release { id: 9, reason: ReleaseReason::Finished, wait: false }).unwrap();
-    let mut sent = 0;
-    while !client.served.is_finished() {
-        let writing = tokio::io::AsyncWriteExt::write_all(&mut client.writer, &line);
-        if writing.await.is_err() {
-            break;
-        }
-        sent += 1;
-        assert!(sent < 200_000, "it is never closed");
-    }
-    client.vanish().await;
-    sleep(SECOND).await;
-    assert_eq!(world.keeper.inner.tasks.live(), 1);
-    assert!(world.store.is_free("a"));
-    // Nobody else is harmed.
-    sleep(30 * SECOND).await;
-    assert_eq!(world.store.owner("b"), Some(grant.owner));
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_leases_than_a_session_may_have_are_refused() {
+async fn half_a_line_holds_up_nothing_and_an_end_within_it_is_a_crash() {
     let world = World::new();
-    world.store.decide(|_, request| match request {
-        Request::Acquire { .. } => Fate::failed(FailureKind::Throttled),
-        _ => Fate::USUAL,
-    });
     let mut client = world.begin().await;
-    for id in 0..=1024 {
-        client.acquire(acquire(id, &format!("k-{id}"))).await;
-    }
-    let (_, message) = client.failed(1024).await;
-    assert!(message.contains("1024"), "{message}");
+    client.take(1, "a").await;
+    let release = encode(&finished(1)).unwrap();
+    client.send_bytes(&release[..release.len() / 2]).await;
+    client.hears_nothing(60 * SECOND).await;
+    assert!(world.store.renewals("a") >= 5, "{} renewals", world.store.renewals("a"));
     client.vanish().await;
     world.all_ended().await;
+    assert!(world.store.is_free("a"));
+    assert_eq!(world.keeper.counts().crash_releases, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bytes_may_come_one_at_a_time() {
+    let world = World::new();
+    let mut client = world.connect();
+    let lines =
+        [padded(300), encode(&ToKeeper::Acquire(Box::new(acquire(1, "é")))).unwrap(), encode(&finished(1)).unwrap()];
+    for byte in lines.concat() {
+        client.send_bytes(&[byte]).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(client.receive().await, FromKeeper::Began { version: 1 });
+    loop {
+        match client.receive().await {
+            FromKeeper::Granted { id: 1, .. } => {}
+            FromKeeper::Released { id: 1 } => break,
+            line => panic!("{line:?}"),
+        }
+    }
+    world.all_ended().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_of_what_was_never_asked_for_is_answered_and_what_comes_after_the_end_is_ignored() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    for id in [0, 7, u64::MAX] {
+        client.send(&finished(id)).await;
+        assert_eq!(client.receive().await, FromKeeper::Released { id });
+    }
+    client.take(1, "a").await;
+    client.release(1, ReleaseReason::Finished, true).await;
+    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
+    client.send(&finished(1)).await;
+    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 }, "twice does no harm");
+    // The end, and in one go with it what has no place behind an end.
+    let behind = [ToKeeper::End, ToKeeper::End, ToKeeper::Acquire(Box::new(acquire(2, "b")))];
+    let behind = behind.map(|line| encode(&line).unwrap()).concat();
+    client.send_bytes(&behind).await;
+    while client.next().await.is_some() {}
+    world.all_ended().await;
+    assert_eq!(world.store.requests("b", |_| true).len(), 0);
 }

@@ -1,6 +1,7 @@
 //! The keeper over real sockets and an in-memory store, on paused time.
 
 mod crash;
+mod crowd;
 mod drain;
 mod event_log;
 mod formats;
@@ -9,8 +10,11 @@ mod hostile;
 mod in_process;
 mod loss;
 mod memory_store;
+mod pause;
 mod quiesce;
 mod release;
 mod stress;
 mod support;
+mod transcripts;
+mod versions;
 mod waiting;

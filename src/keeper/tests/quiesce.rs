@@ -106,7 +106,8 @@ async fn an_attempt_of_a_crashed_handler_that_was_given_up_is_cleaned_up_after_t
         _ => Fate::USUAL,
     });
     let mut client = world.begin().await;
-    client.acquire(acquire(1, "a")).await;
+    // One attempt may take longer than the keeper may before a freeze.
+    client.acquire(crate::session::Acquire { wait_ms: 60_000, ..acquire(1, "a") }).await;
     sleep(Duration::from_millis(10)).await;
     client.vanish().await;
     // The attempt, and the release that is owed for it.

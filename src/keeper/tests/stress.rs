@@ -40,7 +40,7 @@ async fn however_sessions_end_no_two_work_at_once_and_nothing_is_left_behind() {
     world.store.decide(move |_, request| {
         n += 1;
         match n % 13 {
-            // A cleanup is sent once: failing it would leave rows to their leases.
+            // A cleanup is sent a few times only: failing it could leave rows to their leases.
             _ if matches!(request, Request::Release { .. }) => Fate::USUAL,
             0 => Fate::failed(FailureKind::Throttled),
             5 => Fate { failed: Some(FailureKind::Connection), ..Fate::USUAL },

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use super::memory_store::MemoryStore;
 use crate::clock::{Clock, Mono, Now, Wall};
+use crate::keeper::standing::Standings;
 use crate::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
 use crate::protocol::{HolderInfo, OwnerId};
 use crate::session::{
@@ -134,6 +135,16 @@ impl World {
         Self { clock, store, home, keeper }
     }
 
+    /// One whose keeper serves these session versions.
+    pub(super) fn speaking(versions: VersionRange) -> Self {
+        let world = Self::new();
+        let (store, clock) = (Box::new(world.store.clone()), Arc::new(world.clock.clone()));
+        let standings = Arc::new(Standings::new(clock.clone()));
+        let options = KeeperOptions::default();
+        let keeper = Keeper::with_standings(store, clock, world.home.clone(), options, standings, versions);
+        Self { keeper, ..world }
+    }
+
     /// Another keeper, as another environment has one, over the same rows.
     pub(super) fn elsewhere(&self) -> Self {
         let home = Arc::new(RecordingHome::default());
@@ -205,6 +216,11 @@ impl Client {
 
     /// The next line, or the end.
     pub(super) async fn next(&mut self) -> Option<FromKeeper> {
+        timeout(3600 * SECOND, self.reader.next()).await.expect("something comes").unwrap()
+    }
+
+    /// The next line as it was said, or the end.
+    pub(super) async fn next_json(&mut self) -> Option<serde_json::Value> {
         timeout(3600 * SECOND, self.reader.next()).await.expect("something comes").unwrap()
     }
 

@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
-use crate::protocol::Request;
+use crate::protocol::{Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason};
 
 #[tokio::test(start_paused = true)]
@@ -138,4 +138,30 @@ async fn many_contend_and_each_is_granted_alone() {
         assert!(pair[0].2 <= pair[1].1, "no two at once: {pair:?}");
     }
     world.all_ended().await;
+}
+
+/// Its acquire is answered late, so that it needs a renewal before the grant, and by then somebody else has taken over.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_is_lost_before_the_grant_is_contended_for_again() {
+    let (world, mut slow) = (World::new(), true);
+    let store = world.store.clone();
+    world.store.decide(move |_, request| match request {
+        Request::Acquire { .. } if std::mem::take(&mut slow) => Fate::slow(4 * SECOND),
+        // While the renewal is on its way.
+        Request::Renew { .. } => Fate { on_the_way: SECOND, ..Fate::USUAL },
+        _ => Fate::USUAL,
+    });
+    let mut one = world.begin().await;
+    one.acquire(Acquire { lease_ms: 6_000, wait_ms: 60_000, ..acquire(1, "a") }).await;
+    sleep(4 * SECOND + SECOND / 2).await;
+    let first = store.owner("a").unwrap();
+    let elsewhere = world.elsewhere();
+    store.put("a", Row::Free { version: 9_000_000_000_000 });
+    let mut two = elsewhere.begin().await;
+    let taken = two.take(1, "a").await;
+    one.hears_nothing(2 * SECOND).await;
+    two.release(1, ReleaseReason::Finished, true).await;
+    let granted = one.granted(1).await;
+    assert!(granted.token > taken.token && granted.owner != first);
+    assert_eq!(world.home.unsettled(), [granted.owner], "the lost attempt is settled");
 }

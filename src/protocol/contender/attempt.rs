@@ -1,11 +1,15 @@
-//! What a contender sends: attempts under ever new identities, looks, and one release when it gives up.
+//! What a contender sends: attempts under ever new identities, looks, and a release when it gives up.
 
 use std::time::Duration;
 
 use super::{Attempt, Contender, InFlight, Kind};
+use crate::clock::Now;
 use crate::protocol::row::rounded_up;
 use crate::protocol::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
 use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample, Version, Versions};
+
+/// The least that one request of several gets: two such fit into the shortest wait that is worth dividing.
+const SHORTEST_SHARE: Duration = Duration::from_millis(750);
 
 impl Contender {
     pub(super) fn send_acquire(&mut self, cx: &mut Context<'_>) {
@@ -52,18 +56,26 @@ impl Contender {
     pub(super) fn send(&mut self, cx: &mut Context<'_>, kind: Kind, request: Request) {
         self.last_id += 1;
         let id = RequestId(self.last_id);
-        let usual = match kind {
-            Kind::Attempt(_) => REQUEST_TIMEOUT,
-            Kind::Look | Kind::Cleanup => usual_timeout(self.settings.lease),
-        };
-        let left = match (kind, self.budget.latest) {
-            (Kind::Attempt(_) | Kind::Look, Some(latest)) => latest.since(cx.now.mono),
-            (Kind::Cleanup, _) | (_, None) => Duration::MAX,
+        let until_stop = self.budget.stop.since(cx.now.mono);
+        let until_latest = self.budget.latest.map_or(Duration::MAX, |latest| latest.since(cx.now.mono));
+        let share = self.share(cx.now);
+        let (usual, left) = match kind {
+            Kind::Attempt(_) => (share.unwrap_or(REQUEST_TIMEOUT).min(REQUEST_TIMEOUT), until_latest),
+            // What a look shows after the end of the wait is of no use.
+            Kind::Look => (share.unwrap_or(until_stop).min(usual_timeout(self.settings.lease)), until_latest),
+            Kind::Cleanup => (usual_timeout(self.settings.lease), Duration::MAX),
         };
         let timeout = request_timeout(usual, left, cx.client_is_warm);
         self.next = None;
         self.in_flight = Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), kind });
         self.actions.push_back(Action::Send { id, request, timeout });
+    }
+
+    /// Half of what is left of the wait, so that one request without an answer does not use it all up; `None` where
+    /// half of it is too little, and the request is the last.
+    fn share(&self, now: Now) -> Option<Duration> {
+        let half = self.budget.stop.since(now.mono) / 2;
+        (half >= SHORTEST_SHARE).then_some(half)
     }
 
     #[cfg(not(feature = "simulation"))]

@@ -1,11 +1,15 @@
 //! How an acquisition ends without a lease: the verdict, and the cleanup before it.
 
-use super::{Contender, Kind};
+use super::{Contender, Kind, Next};
 use crate::clock::Now;
-use crate::protocol::{Action, Busy, Context, Failure, FailureKind, Request, Verdict};
+use crate::protocol::{Action, Busy, Context, Failure, FailureKind, Outcome, Request, Verdict};
+
+/// How often the cleanup is sent at most. What is still there then costs others one lease.
+const MOST_CLEANUPS: u32 = 3;
 
 impl Contender {
-    /// Ends the acquisition: one release for the attempts that may have landed, its answer, then the verdict.
+    /// Ends the acquisition: a release for the attempts that may have landed, its answer, then the verdict. Where there
+    /// is no answer, it is sent again, but nobody waits for that.
     pub(super) fn give_up(&mut self, cx: &mut Context<'_>, verdict: Verdict) {
         self.next = None;
         if self.unknown.is_empty() {
@@ -16,14 +20,32 @@ impl Contender {
         if !self.told {
             self.pending = Some(verdict);
         }
-        let owners = std::mem::take(&mut self.unknown);
-        // What landed unseen may have landed on any version, so no moment is known that lies safely after it.
-        self.send(cx, Kind::Cleanup, Request::Release { owners, ttl: None });
+        self.leftover = std::mem::take(&mut self.unknown);
+        self.send_cleanup(cx);
     }
 
-    /// What to tell when the budget is used up: who holds it if anybody was seen to, else why nobody could be asked.
+    pub(super) fn send_cleanup(&mut self, cx: &mut Context<'_>) {
+        self.cleanups += 1;
+        // What landed unseen may have landed on any version, so no moment is known that lies safely after it.
+        self.send(cx, Kind::Cleanup, Request::Release { owners: self.leftover.clone(), ttl: None });
+    }
+
+    pub(super) fn handle_cleanup(&mut self, cx: &mut Context<'_>, outcome: &Outcome) {
+        let verdict = self.pending.take().unwrap_or(Verdict::Cancelled);
+        self.tell(verdict);
+        let again = matches!(outcome, Outcome::Failed(failure) if failure.kind.is_transient());
+        if again && self.cleanups < MOST_CLEANUPS {
+            let delay = self.settings.polling.delay(self.cleanups, cx.entropy.fraction());
+            self.next = Some((cx.now.mono + delay, Next::Cleanup));
+        } else {
+            self.finish(cx);
+        }
+    }
+
+    /// What to tell when the budget is used up: who holds it if anybody was seen to, else why nobody could be asked. A
+    /// holder whose lease is over is not what stood in the way.
     pub(super) fn verdict_at_end(&self, cx: &Context<'_>) -> Verdict {
-        if self.held.is_none() {
+        if self.held.is_none() || self.may_take_over(cx) {
             if let Some(failure) = &self.last_failure {
                 return Verdict::Failed(failure.clone());
             }

@@ -20,7 +20,7 @@ use super::{
 use crate::clock::{Mono, Now, Wall};
 
 /// How long an acquisition may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Budget {
     /// Nothing but the first attempt is sent after this.
     pub stop: Mono,
@@ -29,7 +29,7 @@ pub struct Budget {
 }
 
 /// The state machine of one acquisition.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Contender {
     settings: Settings,
     subject: Subject,
@@ -48,8 +48,12 @@ pub struct Contender {
     held: Option<HeldRow>,
     /// Why the last request had no answer.
     last_failure: Option<Failure>,
-    /// The verdict that waits for the cleanup's answer.
+    /// The verdict that waits for the cleanup's first answer.
     pending: Option<Verdict>,
+    /// The attempts that the cleanup is to free.
+    leftover: Vec<OwnerId>,
+    /// How often the cleanup was sent.
+    cleanups: u32,
     told: bool,
     cancelled: bool,
     finished: bool,
@@ -59,7 +63,7 @@ pub struct Contender {
     actions: VecDeque<Action>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InFlight {
     id: RequestId,
     sent: Now,
@@ -67,7 +71,7 @@ struct InFlight {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Attempt(Attempt),
     Look,
@@ -75,7 +79,7 @@ enum Kind {
 }
 
 /// A write that would take the row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Attempt {
     owner: OwnerId,
     expires_at: Option<Wall>,
@@ -83,12 +87,14 @@ struct Attempt {
 }
 
 /// What the next wake-up is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Next {
     /// A consistent read: the row was held when last seen.
     Look,
     /// An attempt: it may be free, or an attempt of mine may have landed.
     Attempt,
+    /// The cleanup once more.
+    Cleanup,
 }
 
 impl Contender {
@@ -110,6 +116,8 @@ impl Contender {
             held: None,
             last_failure: None,
             pending: None,
+            leftover: Vec::new(),
+            cleanups: 0,
             told: false,
             cancelled: false,
             finished: false,
@@ -178,8 +186,8 @@ impl Contender {
         }
         self.cancelled = true;
         self.tell(Verdict::Cancelled);
-        // An attempt in flight is awaited first: a release that overtook it would free nothing.
-        if self.in_flight.is_none() {
+        // An attempt in flight is awaited first: a release that overtook it would free nothing. A cleanup goes on.
+        if self.in_flight.is_none() && self.leftover.is_empty() {
             self.give_up(cx, Verdict::Cancelled);
         }
     }
@@ -189,9 +197,7 @@ impl Contender {
         let Some(in_flight) = self.in_flight.take_if(|in_flight| in_flight.id == id) else { return };
         let sample =
             answer.date.map(|date| Sample { date, sent: in_flight.sent, answered: cx.now, epoch: in_flight.epoch });
-        if let Some(sample) = sample {
-            cx.server_time.record(sample);
-        }
+        let sample = sample.filter(|sample| cx.server_time.record(*sample));
         match in_flight.kind {
             Kind::Attempt(attempt) => self.handle_attempt(cx, in_flight.sent, attempt, sample, answer.outcome),
             Kind::Look => match answer.outcome {
@@ -199,11 +205,7 @@ impl Contender {
                 Outcome::Failed(failure) => self.handle_failure(cx, failure, Next::Look),
                 Outcome::Written { .. } | Outcome::Refused { .. } => self.schedule(cx, Next::Look),
             },
-            Kind::Cleanup => {
-                let verdict = self.pending.take().unwrap_or(Verdict::Cancelled);
-                self.tell(verdict);
-                self.finish(cx);
-            }
+            Kind::Cleanup => self.handle_cleanup(cx, &answer.outcome),
         }
     }
 }

@@ -108,9 +108,11 @@ impl Contender {
         self.schedule(cx, then);
     }
 
-    /// Sends what is due, where the budget allows. A takeover goes first wherever it is allowed.
+    /// Sends what is due, where the budget allows; a cleanup has none. A takeover goes first wherever it is allowed.
     pub(super) fn act(&mut self, cx: &mut Context<'_>, next: Next) {
-        if self.is_past_latest(cx.now) || cx.now.mono >= self.budget.stop {
+        if next == Next::Cleanup {
+            self.send_cleanup(cx);
+        } else if self.is_past_latest(cx.now) || cx.now.mono >= self.budget.stop {
             let verdict = self.verdict_at_end(cx);
             self.give_up(cx, verdict);
         } else if self.may_take_over(cx) {
@@ -128,7 +130,8 @@ impl Contender {
         let delay = self.settings.polling.delay(self.looks, cx.entropy.fraction());
         self.looks = self.looks.saturating_add(1);
         let mut at = now + delay;
-        if let Some(left) = self.until_takeover(cx) {
+        // A takeover that is possible already was tried and failed: it waits like any other request.
+        if let Some(left) = self.until_takeover(cx).filter(|left| !left.is_zero()) {
             at = at.min(now + left.max(Duration::from_millis(1)));
         }
         if at >= self.budget.stop {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Contender;
-use crate::protocol::timing::CONTENDER_GRACE;
+use crate::protocol::timing::{CONTENDER_GRACE, shown_until_at_least};
 use crate::protocol::{Context, HeldRow, Mutant, Sample};
 
 impl Contender {
@@ -37,7 +37,10 @@ impl Contender {
     /// began.
     fn until_expired(&self, cx: &Context<'_>, held: &HeldRow) -> Option<Duration> {
         let over = held.expires_at? + CONTENDER_GRACE;
-        Some(over.since(self.server_sample(cx)?.lower(cx.now)))
+        let left = over.since(self.server_sample(cx)?.lower(cx.now));
+        // By this clock, for which the bound moves more slowly than its own time: who woke earlier would only look
+        // again, and with every answer the bound falls back to the second that its `Date` says.
+        Some(shown_until_at_least(left))
     }
 
     pub(super) fn server_sample(&self, cx: &Context<'_>) -> Option<Sample> {

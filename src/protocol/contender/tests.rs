@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod failures;
+
 use std::sync::Arc;
 
 use super::{Budget, Contender};
@@ -103,6 +105,28 @@ fn a_lease_expired_by_server_time_is_taken_5_s_later_and_not_before() {
         let action = contender.poll_action();
         assert_eq!(matches!(action, Some(Action::Send { request: Request::TakeOver { .. }, .. })), taken);
     }
+}
+
+#[test]
+fn who_waits_for_server_time_wakes_when_it_is_there_and_does_not_look_over_and_over() {
+    let mut rig = Rig::new();
+    let mut contender = contender(&mut rig, 60_000, None);
+    let (id, ..) = sent(contender.poll_action());
+    // Server time is past this in 10 ms and 5 % of them; an answer before that says the second again that is not enough.
+    let end = Wall::from_epoch(std::time::Duration::from_secs(BEGIN)) - ms(4_990);
+    let row = Row::Held(HeldRow {
+        owner: owner(50),
+        version: Version::Counter(4),
+        lease: ms(6_000),
+        expires_at: Some(end),
+        holder: None,
+    });
+    contender.handle_answer(&mut rig.cx(), id, refused(row));
+    let began = rig.now();
+    sleep(&mut rig, &mut contender);
+    assert!(rig.now().mono.since(began.mono) < ms(11));
+    let (_, request, _) = sent(contender.poll_action());
+    assert!(matches!(request, Request::TakeOver { seen_version: Version::Counter(4), .. }), "{request:?}");
 }
 
 #[test]
@@ -266,7 +290,7 @@ fn a_row_that_an_unknown_attempt_of_mine_took_is_written_at_once() {
 }
 
 #[test]
-fn giving_up_sends_one_release_and_tells_the_verdict_after_its_answer() {
+fn giving_up_sends_a_release_and_tells_the_verdict_after_its_answer() {
     let mut rig = Rig::new();
     let mut contender = contender(&mut rig, 300, None);
     for attempt in 1..=2 {
@@ -282,7 +306,7 @@ fn giving_up_sends_one_release_and_tells_the_verdict_after_its_answer() {
     assert_eq!(request, Request::Release { owners: vec![owner(1), owner(2)], ttl: None });
     assert_eq!(contender.poll_action(), None);
 
-    contender.handle_answer(&mut rig.cx(), id, failed(FailureKind::Timeout));
+    contender.handle_answer(&mut rig.cx(), id, written(0));
     assert!(
         matches!(verdict(contender.poll_action()), Verdict::Failed(failure) if failure.kind == FailureKind::Connection)
     );
@@ -335,12 +359,24 @@ fn a_cancel_between_two_looks_ends_it_at_once() {
 #[test]
 fn requests_get_their_timeouts() {
     let mut rig = Rig::new();
-    let mut warm = contender(&mut rig, 2_000, None);
+    let mut warm = contender(&mut rig, 60_000, None);
     let (id, _, timeout) = sent(warm.poll_action());
     assert_eq!(timeout, ms(5_000), "an attempt");
     warm.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
     sleep(&mut rig, &mut warm);
     assert_eq!(sent(warm.poll_action()).2, ms(2_000), "a look: a third of the lease");
+
+    let mut short = contender(&mut rig, 2_000, None);
+    let (id, _, timeout) = sent(short.poll_action());
+    assert_eq!(timeout, ms(1_000), "half of what is left of the wait");
+    short.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
+    sleep(&mut rig, &mut short);
+    let (id, _, timeout) = sent(short.poll_action());
+    assert_eq!(timeout, ms(975), "a look, too");
+    rig.advance(600);
+    short.handle_answer(&mut rig.cx(), id, read(held(99, 5, 4_000)));
+    sleep(&mut rig, &mut short);
+    assert_eq!(sent(short.poll_action()).2, ms(2_000 - 50 - 600 - 100), "the last look: until the end of the wait");
 
     assert_eq!(sent(contender(&mut rig, 100, Some(300)).poll_action()).2, ms(300), "what is left");
     rig.warm = false;

@@ -25,7 +25,7 @@ use crate::clock::{Mono, Now};
 pub use validity::Validity;
 
 /// When a holder renews no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Renewals {
     /// No renewal is sent after this moment.
     pub until: Mono,
@@ -37,7 +37,7 @@ pub struct Renewals {
 }
 
 /// The state machine of one lease.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Holder {
     settings: Settings,
     acquired: Acquired,
@@ -58,7 +58,7 @@ pub struct Holder {
     actions: VecDeque<Action>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     /// The row is taken, but a renewal must be answered before anybody may be told.
     Confirming,
@@ -71,7 +71,7 @@ enum Phase {
     Ended,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct InFlight {
     id: RequestId,
     sent: Now,
@@ -79,7 +79,7 @@ struct InFlight {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
     Renewal { new_version: Version },
     Release,

@@ -3,7 +3,7 @@
 use super::{Holder, Kind, Phase};
 use crate::clock::Now;
 use crate::protocol::row::free_until;
-use crate::protocol::{Action, Context, Failure, Outcome, Request};
+use crate::protocol::{Action, Context, Failure, FailureKind, Outcome, Request};
 
 impl Holder {
     pub(super) fn free(&mut self, cx: &mut Context<'_>) {
@@ -23,7 +23,7 @@ impl Holder {
 
     pub(super) fn handle_released(&mut self, cx: &mut Context<'_>, outcome: Outcome) {
         match outcome {
-            Outcome::Failed(failure) if failure.kind.is_transient() && !self.lease_is_over(cx.now) => {
+            Outcome::Failed(failure) if may_pass(failure.kind) && !self.lease_is_over(cx.now) => {
                 self.next = cx.now.mono + self.retry_delay(cx);
             }
             Outcome::Failed(failure) => self.end(Err(failure)),
@@ -42,4 +42,9 @@ impl Holder {
         self.in_flight = None;
         self.actions.push_back(Action::Released(result));
     }
+}
+
+/// Whether it is worth asking again. Credentials that served for the acquisition have run out since, and are replaced.
+fn may_pass(kind: FailureKind) -> bool {
+    kind.is_transient() || kind == FailureKind::Credentials
 }

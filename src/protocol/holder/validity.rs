@@ -10,7 +10,7 @@ use crate::protocol::{Acquired, Mutant, Sample, Settings};
 const BELIEVED_PERCENT: u32 = 90;
 
 /// How long a lease may be believed, as a value that needs no machine: what `ensure_held` asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Validity {
     anchor: Now,
     length: Duration,

@@ -16,12 +16,12 @@ pub(super) const DAY: Micros = 24 * HOUR;
 /// When a run begins, by true wall time.
 pub(super) const EPOCH: Micros = 1_750_000_000 * SECOND;
 
-const PPM: u64 = 1_000_000;
-const SLOWEST: u64 = 950_000;
-const FASTEST: u64 = 1_050_000;
+pub(super) const PPM: u64 = 1_000_000;
+pub(super) const SLOWEST: u64 = 950_000;
+pub(super) const FASTEST: u64 = 1_050_000;
 
 /// How far the clocks of a run are from true ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Drift {
     None,
     /// Anywhere within the limits.
@@ -44,17 +44,19 @@ impl Drift {
 }
 
 /// What becomes of the clocks while an environment is frozen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Freeze {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Freeze {
     /// They go on: the process was only stopped.
     Paused,
+    /// The monotonic clock stands still.
     MonoStops,
+    /// The wall clock stands still.
     WallStops,
-    /// Only between sessions.
+    /// Both stand still, only between sessions.
     BothStop,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SimClock {
     since: Micros,
     mono: Micros,
@@ -76,6 +78,19 @@ impl SimClock {
             mono_rate,
             wall_rate,
             drift,
+            stopped: Freeze::Paused,
+        }
+    }
+
+    /// Clocks with these rates, in millionths of the true one, for good.
+    pub(super) fn exact(at: Micros, ahead: i64, mono_rate: u64, wall_rate: u64) -> Self {
+        Self {
+            since: at,
+            mono: HOUR,
+            wall: (EPOCH + at).saturating_add_signed(ahead),
+            mono_rate,
+            wall_rate,
+            drift: Drift::None,
             stopped: Freeze::Paused,
         }
     }
@@ -106,9 +121,13 @@ impl SimClock {
         self.stopped = how;
     }
 
-    pub(super) fn thaw(&mut self, at: Micros, random: &mut Random) {
+    pub(super) fn go_on(&mut self, at: Micros) {
         self.rebase(at);
         self.stopped = Freeze::Paused;
+    }
+
+    pub(super) fn thaw(&mut self, at: Micros, random: &mut Random) {
+        self.go_on(at);
         (self.mono_rate, self.wall_rate) = self.drift.rates(random);
     }
 

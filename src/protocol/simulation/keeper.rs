@@ -36,7 +36,7 @@ impl Keeper {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Machine {
     Contender(Contender),
     Holder(Holder),
@@ -44,7 +44,7 @@ pub(super) enum Machine {
 }
 
 /// How an acquisition ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum End {
     Granted,
     Refused,

@@ -20,6 +20,7 @@ mod clock;
 mod drive;
 mod environment;
 mod keeper;
+pub mod model;
 mod network;
 mod queue;
 mod random;

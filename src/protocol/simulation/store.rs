@@ -1,6 +1,6 @@
 //! The store: rows, and the conditions under which each request changes one, as [`Request`] documents them.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::clock::{EPOCH, MS, Micros, SECOND};
@@ -8,7 +8,7 @@ use super::violation::Violation;
 use crate::clock::Wall;
 use crate::protocol::{Format, HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules, Version};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stored {
     pub(super) version: Version,
     pub(super) lease: Duration,
@@ -18,13 +18,13 @@ pub(super) struct Stored {
 }
 
 /// The rows of one table, by key number.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     pub(super) rows: Vec<Option<Stored>>,
     format: Format,
     rules: Rules,
     /// The opaque versions that rows had.
-    had: HashSet<Version>,
+    had: BTreeSet<Version>,
 }
 
 /// Server time in whole seconds, as a front end says it whose clock is `skew` off.
@@ -34,7 +34,7 @@ pub(super) fn date(at: Micros, skew: i64) -> u64 {
 
 impl Store {
     pub(super) fn new(keys: usize, format: Format, rules: Rules) -> Self {
-        Self { rows: vec![None; keys], format, rules, had: HashSet::new() }
+        Self { rows: vec![None; keys], format, rules, had: BTreeSet::new() }
     }
 
     /// Carries out one request as one indivisible step.

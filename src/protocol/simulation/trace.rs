@@ -39,7 +39,7 @@ impl Trace {
 }
 
 /// Owners are numbered in a run.
-fn owner(id: &OwnerId) -> String {
+pub(super) fn owner(id: &OwnerId) -> String {
     let text = id.to_string().replace('-', "");
     u128::from_str_radix(&text, 16).map_or(text, |number| format!("#{number}"))
 }
@@ -48,7 +48,7 @@ fn wall(wall: &Option<Wall>) -> String {
     wall.map_or_else(|| "-".to_owned(), |wall| format!("{:.3}", (wall.as_millis() as f64 - (EPOCH / MS) as f64) / 1e3))
 }
 
-fn row(row: &Option<Stored>) -> String {
+pub(super) fn row(row: &Option<Stored>) -> String {
     match row {
         None => "absent".to_owned(),
         Some(row) => {

@@ -3,7 +3,10 @@
 mod borrowing;
 mod concurrent;
 mod events;
+mod gates;
 mod plain;
+mod staged;
+mod stops;
 mod streaming;
 mod work;
 
@@ -16,6 +19,8 @@ async fn main() -> Result<(), Error> {
         "locked" => plain::locked().await,
         "without-layer" => plain::without_layer().await,
         "streaming" => streaming::run().await,
+        "staged" => staged::run().await,
+        "staged-concurrent" => staged::run_concurrent().await,
         "concurrent" => concurrent::run().await,
         "borrowing" => borrowing::run().await,
         "sqs" => events::sqs().await,

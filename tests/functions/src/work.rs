@@ -59,7 +59,7 @@ fn spin(time: Duration) {
 }
 
 /// Wall time in microseconds: lines of two processes reach a reader in any order, so each says when it was written.
-fn now_us() -> u64 {
+pub(crate) fn now_us() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

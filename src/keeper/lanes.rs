@@ -1,0 +1,43 @@
+//! How many requests of one keeper may be under way to the store at once, and who never waits for whom.
+//!
+//! Who holds a lease must renew it in time; who wants one can wait. So the two have a lane each: however many leases are
+//! asked for at once, a renewal or a release waits for none of them. And as each request under way has a connection of
+//! its own, the bounds keep the keeper from using up its process's descriptors.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::protocol::Request;
+
+/// Attempts and looks at held rows. DynamoDB answers one in some 5 ms, so that these are 3,000 a second: more than the
+/// handlers of one environment can ask for. What is under way also waits for this process's share of a processor, and
+/// so do the renewals: where a request takes 14 ms of it, 64 at once make a renewal take a second, and 16 a quarter.
+pub(super) const CONTENDING: usize = 16;
+/// Renewals and releases.
+pub(super) const HOLDING: usize = 64;
+
+/// The two lanes.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    contending: Semaphore,
+    holding: Semaphore,
+}
+
+impl Lanes {
+    pub(super) fn new() -> Self {
+        Self { contending: Semaphore::new(CONTENDING), holding: Semaphore::new(HOLDING) }
+    }
+
+    /// Waits for room in this request's lane; first come, first served. It takes the room until it is dropped.
+    ///
+    /// # Cancellation
+    ///
+    /// The place in the row is given up.
+    pub(super) async fn enter(&self, request: &Request) -> Option<SemaphorePermit<'_>> {
+        let lane = match request {
+            Request::Renew { .. } | Request::Release { .. } => &self.holding,
+            Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
+        };
+        // It only fails for a lane that was closed, and nobody closes one.
+        lane.acquire().await.ok()
+    }
+}
