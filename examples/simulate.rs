@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use leasehold::protocol::Mutant;
 use leasehold::protocol::simulation::{self, Report};
+use leasehold::protocol::{Format, Mutant};
 
 const HELP: &str = "\
 Runs the lease protocol against a simulated, hostile world, and checks its invariants.
@@ -20,8 +20,9 @@ Options:
       --seeds <N>      How many seeds to run [default: 100000]
       --from <N>       The first of them [default: 0]
       --seed <N>       Run this one seed and print what happened, a line an event
+      --format <NAME>  The table's row format, leasehold/1 or pydynox/1 [default: leasehold/1]
       --mutant <NAME>  Switch one rule of the protocol off; ends at the first seed that notices
-      --mutants        Try every mutant, and tell which seed notices it
+      --mutants        Try every mutant that the format has a place for, and tell which seed notices it
       --jobs <N>       Threads [default: all cores]
   -h, --help           Print this help
 
@@ -35,6 +36,7 @@ struct Options {
     seeds: u64,
     from: u64,
     seed: Option<u64>,
+    format: Format,
     mutant: Option<Mutant>,
     all_mutants: bool,
     jobs: usize,
@@ -44,7 +46,15 @@ impl Options {
     /// `None` when help is asked for.
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut options = Self { seeds: 100_000, from: 0, seed: None, mutant: None, all_mutants: false, jobs };
+        let mut options = Self {
+            seeds: 100_000,
+            from: 0,
+            seed: None,
+            format: Format::default(),
+            mutant: None,
+            all_mutants: false,
+            jobs,
+        };
         while let Some(arg) = args.next() {
             let (name, inline) = match arg.split_once('=') {
                 Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
@@ -56,6 +66,7 @@ impl Options {
                 "--from" => options.from = number(&name, &value()?)?,
                 "--seed" => options.seed = Some(number(&name, &value()?)?),
                 "--jobs" => options.jobs = usize::try_from(number(&name, &value()?)?.max(1)).unwrap_or(1),
+                "--format" => options.format = value()?.parse().map_err(|error| format!("{error}"))?,
                 "--mutant" => options.mutant = Some(value()?.parse().map_err(|error| format!("{error}"))?),
                 "--mutants" => options.all_mutants = true,
                 "-h" | "--help" => return Ok(None),
@@ -84,8 +95,11 @@ fn main() -> ExitCode {
         }
     };
     let as_it_should_be = match options.seed {
-        Some(seed) => replay(seed, options.mutant),
-        None if options.all_mutants => Mutant::ALL.into_iter().filter(|mutant| !hunt(&options, *mutant)).count() == 0,
+        Some(seed) => replay(seed, options.format, options.mutant),
+        None if options.all_mutants => {
+            let mutants = Mutant::ALL.into_iter().filter(|mutant| mutant.applies_to(options.format));
+            mutants.filter(|mutant| !hunt(&options, *mutant)).count() == 0
+        }
         None => match options.mutant {
             Some(mutant) => hunt(&options, mutant),
             None => search(&options, None).is_none(),
@@ -94,8 +108,8 @@ fn main() -> ExitCode {
     if as_it_should_be { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn replay(seed: u64, mutant: Option<Mutant>) -> bool {
-    let (report, trace) = simulation::replay(seed, mutant);
+fn replay(seed: u64, format: Format, mutant: Option<Mutant>) -> bool {
+    let (report, trace) = simulation::replay(seed, format, mutant);
     say(&trace);
     say(&format!("seed {seed} ({}): {}\n", report.profile, verdict(&report)));
     report.violation.is_none()
@@ -134,7 +148,7 @@ fn search(options: &Options, mutant: Option<Mutant>) -> Option<(u64, Report)> {
                     if seed >= options.from + options.seeds || seed > lowest.load(Ordering::Relaxed) {
                         break;
                     }
-                    let report = simulation::run(seed, mutant);
+                    let report = simulation::run(seed, options.format, mutant);
                     sum.add(&report);
                     if report.violation.is_some() && lowest.fetch_min(seed, Ordering::Relaxed) > seed {
                         let mut found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

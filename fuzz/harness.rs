@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use leasehold::clock::{Clock, Mono, Now, Wall};
 use leasehold::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
-use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, Outcome, OwnerId, Request, Row};
+use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, Outcome, OwnerId, Request, Row, Version};
 use leasehold::session::{FromKeeper, LineReader, MAX_LINE};
 use leasehold::store::{Lock, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -247,15 +247,21 @@ impl InMemory {
         let held = |owner, version, lease| Row::Held(HeldRow { owner, version, lease, expires_at: None, holder: None });
         let new = match (request, &row) {
             (Request::Read, _) => return Outcome::Read { row },
-            (Request::Acquire { owner, at, lease, .. }, Row::Absent) => held(owner, at.as_millis() + 1, lease),
-            (Request::Acquire { owner, lease, .. }, Row::Free { version }) => held(owner, version + 1, lease),
-            (Request::Acquire { owner, lease, unknown, .. }, Row::Held(now)) if unknown.contains(&now.owner) => {
-                held(owner, now.version + 1, lease)
+            (Request::Acquire { owner, version, at, lease, .. }, Row::Absent) => {
+                held(owner, version.unwrap_or(Version::Counter(at.as_millis() + 1)), lease)
             }
-            (Request::TakeOver { owner, lease, seen_owner, seen_version, .. }, Row::Held(now))
+            (Request::Acquire { owner, lease, .. }, Row::Free { version }) => {
+                held(owner, Version::Counter(version + 1), lease)
+            }
+            (Request::Acquire { owner, version, lease, unknown, .. }, Row::Held(now))
+                if unknown.contains(&now.owner) =>
+            {
+                held(owner, version.unwrap_or(after(now.version)), lease)
+            }
+            (Request::TakeOver { owner, version, lease, seen_owner, seen_version, .. }, Row::Held(now))
                 if (now.owner, now.version) == (seen_owner, seen_version) =>
             {
-                held(owner, seen_version + 1, lease)
+                held(owner, version.unwrap_or(after(seen_version)), lease)
             }
             (Request::Renew { owner, version, new_version, .. }, Row::Held(now))
                 if (now.owner, now.version) == (owner, version) =>
@@ -263,14 +269,18 @@ impl InMemory {
                 held(owner, new_version, now.lease)
             }
             (Request::Release { owners, .. }, Row::Held(now)) if owners.contains(&now.owner) => {
-                Row::Free { version: now.version }
+                now.version.counter().map_or(Row::Absent, |version| Row::Free { version })
             }
             _ => return Outcome::Refused { row },
         };
-        let version = if let Row::Held(now) = &new { now.version } else { 0 };
+        let version = if let Row::Held(now) = &new { now.version } else { Version::Counter(0) };
         rows.insert(place, new);
         Outcome::Written { version }
     }
+}
+
+fn after(version: Version) -> Version {
+    version.counter().map_or(version, |counter| Version::Counter(counter + 1))
 }
 
 #[derive(Debug)]

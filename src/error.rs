@@ -23,7 +23,7 @@ pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
 pub use invocation::{Explained, InvocationError};
 pub use settings::SettingsError;
-pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoLease, Unconfirmed, Unlocked};
+pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
 pub(crate) use store::refused;
 pub use store::{
     AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
@@ -93,6 +93,8 @@ sum! {
     Unconfirmed,
     /// There is no lease to ask.
     NoLease,
+    /// The lease has no fencing token.
+    NoFencingToken,
     /// Too little time is left to take the lock and do the work.
     DeadlineTooClose,
     /// The lease came too late for the work to begin.

@@ -20,7 +20,7 @@ pub(crate) use self::scope::{SCOPE, Scope};
 #[cfg(feature = "dynamodb")]
 pub use self::transaction::{GuardedTransaction, TransactionError};
 use crate::clock::Clock;
-use crate::error::{Error, KeeperGone, LeaseLost, NoLease, Unconfirmed, Unlocked};
+use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
 use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
 use crate::key::LockKey;
 use crate::metrics;
@@ -124,14 +124,39 @@ impl Lease {
         &self.0.key
     }
 
-    /// The fencing token: it only grows, from each holder of a key to the next.
+    /// The fencing token, if there is one: it only grows, from each holder of a key to the next.
     ///
     /// Hand it to the systems that the work writes to; one that remembers the highest it saw can refuse a writer whose
-    /// lease went to somebody else. There always is one in mode `enforce`; in `observe` there may be none, in `off` there
-    /// is none.
+    /// lease went to somebody else. With the row format `leasehold/1` there always is one in mode `enforce`; in `observe`
+    /// there may be none, in `off` there is none. The format `pydynox/1` has none at all. Work that can't do without one
+    /// asks for [`fencing_token`](Self::fencing_token).
     #[must_use]
     pub fn token(&self) -> Option<FencingToken> {
-        self.grant().map(|grant| grant.token)
+        self.grant()?.token
+    }
+
+    /// The fencing token, for work that can't do without one.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # fn f() -> Result<(), Error> {
+    /// let fence = Lease::current()?.fencing_token()?.get();
+    /// # let _ = fence;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoFencingToken`] where the table's row format has none, and in the modes `observe` and `off` where no lease was
+    /// granted.
+    pub fn fencing_token(&self) -> Result<FencingToken, Error> {
+        let tokenless = match self.grant() {
+            Some(Grant { token: Some(token), .. }) => return Ok(token),
+            Some(_) => Tokenless::Format(self.0.table.format.clone()),
+            None => Tokenless::NotGranted,
+        };
+        Err(NoFencingToken { key: self.0.key.clone(), tokenless }.into())
     }
 
     /// The identity of this acquisition, as it stands on the row; there always is one in mode `enforce`.

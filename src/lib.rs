@@ -41,6 +41,7 @@
 //! | [`table`](LeaseLayerBuilder::table) | `LEASEHOLD_TABLE` | must be set |
 //! | [`key_attribute`](LeaseLayerBuilder::key_attribute) | `LEASEHOLD_KEY_ATTRIBUTE` | `key` |
 //! | [`sort_key`](LeaseLayerBuilder::sort_key) | `LEASEHOLD_SORT_KEY`, `name=value` | the table has none |
+//! | [`format`](LeaseLayerBuilder::format) | `LEASEHOLD_FORMAT`, `leasehold/1` or `pydynox/1` | `leasehold/1` |
 //! | [`namespace`](LeaseLayerBuilder::namespace) | `LEASEHOLD_NAMESPACE` | none |
 //! | [`lease_duration`](LeaseLayerBuilder::lease_duration) | `LEASEHOLD_LEASE_DURATION` | `30s` |
 //! | [`reserve`](LeaseLayerBuilder::reserve) | `LEASEHOLD_RESERVE` | 80 % of what is left, with a warning |

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use leasehold::clock::Wall;
-use leasehold::protocol::{Answer, FailureKind, Outcome, Request};
+use leasehold::protocol::{Answer, FailureKind, Outcome, Request, Version};
 use leasehold::session::Table;
 use leasehold::store::{DynamoDb, Store};
 use support::fault_server::{Fault, FaultServer};
@@ -17,7 +17,7 @@ use support::{lock, owner, sdk_config};
 const LONG: Duration = Duration::from_secs(10);
 
 fn renew() -> Request {
-    Request::Renew { owner: owner(1), version: 7, new_version: 8, expires_at: None }
+    Request::Renew { owner: owner(1), version: Version::Counter(7), new_version: Version::Counter(8), expires_at: None }
 }
 
 fn renewed() -> Fault {
@@ -71,7 +71,7 @@ async fn a_reply_that_is_there_when_the_timer_fires_is_used() {
             std::thread::sleep(Duration::from_millis(200));
         };
         let (answer, ()) = tokio::join!(request, freeze);
-        assert_eq!(answer.outcome, Outcome::Written { version: 8 });
+        assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(8) });
     }
 }
 
@@ -88,7 +88,7 @@ async fn the_connection_is_used_again_until_it_is_dropped() {
     eventually("the old connection is closed", || server.closed() == 1).await;
     for _ in 0..3 {
         let answer = store.send(&lock("k"), renew(), LONG).await;
-        assert_eq!(answer.outcome, Outcome::Written { version: 8 });
+        assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(8) });
     }
     assert_eq!((server.accepted(), server.closed()), (2, 1));
 }
@@ -161,7 +161,8 @@ async fn the_answer_to_a_request_that_was_given_up_reaches_nobody() {
     let answer = store.send(&lock("k"), renew(), Duration::from_millis(100)).await;
     assert_eq!(kind_of(&answer), FailureKind::Timeout);
     let (at, lease) = (Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
-    let acquire = Request::Acquire { owner: owner(2), at, lease, expires_at: None, unknown: vec![owner(1)] };
+    let acquire =
+        Request::Acquire { owner: owner(2), version: None, at, lease, expires_at: None, unknown: vec![owner(1)] };
     let answer = store.send(&lock("k"), acquire, LONG).await;
-    assert_eq!(answer.outcome, Outcome::Written { version: 1_700_000_000_001 });
+    assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(1_700_000_000_001) });
 }

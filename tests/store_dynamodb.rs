@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use leasehold::clock::Wall;
-use leasehold::protocol::{HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Unusable};
+use leasehold::protocol::{Format, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Unusable, Version};
 use leasehold::store::{DynamoDb, Store};
 use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
 use support::{lock, owner, sdk_config};
@@ -56,7 +56,7 @@ fn held_by(owner_number: u128) -> Item {
 fn held_row(owner_number: u128, version: u64, expires_at: Option<u64>) -> Row {
     Row::Held(HeldRow {
         owner: owner(owner_number),
-        version,
+        version: Version::Counter(version),
         lease: Duration::from_secs(30),
         expires_at: expires_at.map(Wall::from_millis),
         holder: Some(Box::new(HolderInfo { function: "earlier".into(), ..HolderInfo::default() })),
@@ -68,7 +68,7 @@ fn malformed(attribute: &str, found: &str) -> Row {
 }
 
 fn foreign(format: Option<&str>) -> Row {
-    Row::Unusable(Unusable::Foreign { format: format.map(str::to_owned) })
+    Row::Unusable(Unusable::Foreign { expected: Format::LeaseholdV1, format: format.map(str::to_owned) })
 }
 
 /// Every state that a row may be found in, and how it is to be read.
@@ -114,20 +114,42 @@ fn requests() -> Vec<(&'static str, Request)> {
     let (at, lease) = (Wall::from_millis(AT), LEASE);
     let expires_at = Some(Wall::from_millis(EXPIRY));
     let (me, other, unknown, new) = (owner(ME), owner(OTHER), owner(UNKNOWN), owner(NEW));
-    let takeover =
-        |expires_at| Request::TakeOver { owner: new, at, lease, expires_at, seen_owner: other, seen_version: 7 };
-    let renew = |expires_at| Request::Renew { owner: me, version: 7, new_version: 8, expires_at };
+    let takeover = |expires_at| Request::TakeOver {
+        owner: new,
+        version: None,
+        at,
+        lease,
+        expires_at,
+        seen_owner: other,
+        seen_version: Version::Counter(7),
+    };
+    let renew = |expires_at| Request::Renew {
+        owner: me,
+        version: Version::Counter(7),
+        new_version: Version::Counter(8),
+        expires_at,
+    };
     vec![
-        ("acquire", Request::Acquire { owner: new, at, lease, expires_at, unknown: vec![] }),
+        ("acquire", Request::Acquire { owner: new, version: None, at, lease, expires_at, unknown: vec![] }),
         (
             "acquire again",
-            Request::Acquire { owner: new, at, lease, expires_at: None, unknown: vec![owner(9), unknown] },
+            Request::Acquire {
+                owner: new,
+                version: None,
+                at,
+                lease,
+                expires_at: None,
+                unknown: vec![owner(9), unknown],
+            },
         ),
         ("take over", takeover(expires_at)),
         ("take over without server time", takeover(None)),
         ("renew", renew(expires_at)),
         ("renew without server time", renew(None)),
-        ("raise", Request::Renew { owner: me, version: 7, new_version: AT, expires_at }),
+        (
+            "raise",
+            Request::Renew { owner: me, version: Version::Counter(7), new_version: Version::Counter(AT), expires_at },
+        ),
         ("release", Request::Release { owners: vec![me], ttl: Some(TTL) }),
         ("release unknown attempts", Request::Release { owners: vec![me, unknown], ttl: None }),
         ("release nothing", Request::Release { owners: vec![], ttl: Some(TTL) }),
@@ -135,15 +157,19 @@ fn requests() -> Vec<(&'static str, Request)> {
     ]
 }
 
+fn after(version: Version) -> Version {
+    Version::Counter(version.counter().unwrap() + 1)
+}
+
 /// What a request does to a row: the row afterwards and the answer's version, or `None` when its condition does not hold.
-fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, u64)> {
+fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, Version)> {
     let owner_on_row = item.and_then(|item| item.get("owner")).and_then(|owner| OwnerId::parse(owner.as_s().unwrap()));
     let set = |item: &mut Item, name: &str, value| drop(item.insert(name.to_owned(), value));
-    let lease = |item: &mut Item, expires_at: &Option<Wall>, version: u64| {
+    let lease = |item: &mut Item, expires_at: &Option<Wall>, version: Version| {
         item.remove("ttl");
         item.remove("expires_at");
         item.extend(expires_at.map(|at| ("expires_at".to_owned(), n(at.as_millis()))));
-        set(item, "version", n(version));
+        set(item, "version", n(version.counter().unwrap()));
     };
     let give = |owner: &OwnerId, expires_at: &Option<Wall>, version| {
         let mut item = item.cloned().unwrap_or_default();
@@ -167,15 +193,17 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, u64
         Some((item, version))
     };
     match (request, row) {
-        (Request::Acquire { owner, expires_at, .. }, Row::Absent) => give(owner, expires_at, AT + 1),
-        (Request::Acquire { owner, expires_at, .. }, Row::Free { version }) => give(owner, expires_at, version + 1),
+        (Request::Acquire { owner, expires_at, .. }, Row::Absent) => give(owner, expires_at, Version::Counter(AT + 1)),
+        (Request::Acquire { owner, expires_at, .. }, Row::Free { version }) => {
+            give(owner, expires_at, Version::Counter(version + 1))
+        }
         (Request::Acquire { owner, expires_at, unknown, .. }, Row::Held(held)) if unknown.contains(&held.owner) => {
-            give(owner, expires_at, held.version + 1)
+            give(owner, expires_at, after(held.version))
         }
         (Request::TakeOver { owner, expires_at, seen_owner, seen_version, .. }, Row::Held(held))
             if (held.owner, held.version) == (*seen_owner, *seen_version) =>
         {
-            give(owner, expires_at, held.version + 1)
+            give(owner, expires_at, after(held.version))
         }
         (Request::Renew { owner, version, new_version, expires_at }, Row::Held(held))
             if (held.owner, held.version) == (*owner, *version) =>
@@ -190,7 +218,7 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, u64
                 item.remove(name);
             }
             item.extend(ttl.map(|ttl| ("ttl".to_owned(), n(ttl))));
-            Some((item, 0))
+            Some((item, Version::Counter(0)))
         }
         _ => None,
     }
@@ -248,7 +276,8 @@ async fn of_many_acquires_at_once_exactly_one_is_written() {
         let store = std::sync::Arc::clone(&store);
         tokio::spawn(async move {
             let (owner, at) = (owner(number), Wall::from_millis(AT));
-            let request = Request::Acquire { owner, at, lease: LEASE, expires_at: None, unknown: vec![] };
+            let request =
+                Request::Acquire { owner, version: None, at, lease: LEASE, expires_at: None, unknown: vec![] };
             store.send(&lock(KEY), request, TIMEOUT).await.outcome
         })
     });
@@ -273,14 +302,14 @@ async fn an_acquisition_may_have_any_number_of_unknown_attempts() {
         for mine in [*unknown.last().unwrap(), unknown[unknown.len() - 90]] {
             dynamodb.put("locks", with(held_by(ME), &[("owner", s(mine.to_string()))])).await;
             let (at, lease, unknown) = (Wall::from_millis(AT), LEASE, unknown.clone());
-            let request = Request::Acquire { owner: owner(NEW), at, lease, expires_at: None, unknown };
+            let request = Request::Acquire { owner: owner(NEW), version: None, at, lease, expires_at: None, unknown };
             let answer = store.send(&lock(KEY), request, TIMEOUT).await;
-            assert_eq!(answer.outcome, Outcome::Written { version: 8 }, "{count}");
+            assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(8) }, "{count}");
 
             dynamodb.put("locks", with(held_by(ME), &[("owner", s(mine.to_string()))])).await;
             let owners = (0..count).map(|number| owner(1_000 + number)).collect();
             let answer = store.send(&lock(KEY), Request::Release { owners, ttl: Some(TTL) }, TIMEOUT).await;
-            assert_eq!(answer.outcome, Outcome::Written { version: 0 }, "{count}");
+            assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(0) }, "{count}");
         }
     }
 }

@@ -8,18 +8,18 @@ mod support;
 use std::time::Duration;
 
 use leasehold::clock::Wall;
-use leasehold::protocol::{Answer, Failure, FailureKind, Outcome, Request, Row};
+use leasehold::protocol::{Answer, Failure, FailureKind, Outcome, Request, Row, Version};
 use leasehold::store::{DynamoDb, Store};
 use support::fault_server::{DATE, Fault, FaultServer};
 use support::{lock, owner, sdk_config};
 
 fn acquire() -> Request {
     let (at, lease) = (Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
-    Request::Acquire { owner: owner(1), at, lease, expires_at: None, unknown: vec![] }
+    Request::Acquire { owner: owner(1), version: None, at, lease, expires_at: None, unknown: vec![] }
 }
 
 fn renew() -> Request {
-    Request::Renew { owner: owner(1), version: 7, new_version: 8, expires_at: None }
+    Request::Renew { owner: owner(1), version: Version::Counter(7), new_version: Version::Counter(8), expires_at: None }
 }
 
 /// Sends one request and asserts that it came exactly once.
@@ -165,14 +165,14 @@ async fn a_success_that_does_not_say_what_was_written_is_unknown() {
     }
     let body = r#"{"Attributes":{"version":{"N":"8"}}}"#;
     let answer = answer_to(renew(), Fault::answer(200, body)).await;
-    assert_eq!(answer, Answer { outcome: Outcome::Written { version: 8 }, date: Some(DATE) });
+    assert_eq!(answer, Answer { outcome: Outcome::Written { version: Version::Counter(8) }, date: Some(DATE) });
 }
 
 #[tokio::test]
 async fn a_release_needs_no_attributes_in_its_answer() {
     let release = Request::Release { owners: vec![owner(1)], ttl: None };
     let answer = answer_to(release, Fault::answer(200, "{}")).await;
-    assert_eq!(answer.outcome, Outcome::Written { version: 0 });
+    assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(0) });
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn a_date_that_is_not_one_or_comes_from_a_cache_does_not_serve() {
     ];
     for (headers, date) in cases {
         let answer = answer_to(renew(), Fault::answer_with(200, headers, body)).await;
-        assert_eq!(answer, Answer { outcome: Outcome::Written { version: 8 }, date }, "{headers:?}");
+        assert_eq!(answer, Answer { outcome: Outcome::Written { version: Version::Counter(8) }, date }, "{headers:?}");
     }
 }
 

@@ -11,7 +11,7 @@ use aws_credential_types::provider::future::ProvideCredentials as ProvideFuture;
 use aws_sdk_dynamodb::config::ProvideCredentials;
 use aws_sdk_dynamodb::types::{AttributeValue, ScalarAttributeType};
 use leasehold::clock::Wall;
-use leasehold::protocol::{Failure, FailureKind, Outcome, Request, Row};
+use leasehold::protocol::{Failure, FailureKind, Outcome, Request, Row, Version};
 use leasehold::session::Table;
 use leasehold::store::{DynamoDb, Store};
 use support::embedded_dynamodb::EmbeddedDynamoDb;
@@ -22,9 +22,22 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 fn requests() -> [Request; 5] {
     let (me, at, lease) = (owner(1), Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
     [
-        Request::Acquire { owner: me, at, lease, expires_at: None, unknown: vec![] },
-        Request::TakeOver { owner: me, at, lease, expires_at: None, seen_owner: owner(2), seen_version: 7 },
-        Request::Renew { owner: me, version: 1_700_000_000_001, new_version: 1_700_000_000_002, expires_at: None },
+        Request::Acquire { owner: me, version: None, at, lease, expires_at: None, unknown: vec![] },
+        Request::TakeOver {
+            owner: me,
+            version: None,
+            at,
+            lease,
+            expires_at: None,
+            seen_owner: owner(2),
+            seen_version: Version::Counter(7),
+        },
+        Request::Renew {
+            owner: me,
+            version: Version::Counter(1_700_000_000_001),
+            new_version: Version::Counter(1_700_000_000_002),
+            expires_at: None,
+        },
         Request::Release { owners: vec![me], ttl: None },
         Request::Read,
     ]
@@ -41,10 +54,10 @@ async fn outcomes(store: &DynamoDb, table: &Table, key: &str) -> Vec<Outcome> {
 #[track_caller]
 fn assert_works(outcomes: &[Outcome]) {
     let [
-        Outcome::Written { version: 1_700_000_000_001 },
+        Outcome::Written { version: Version::Counter(1_700_000_000_001) },
         Outcome::Refused { row: Row::Held(_) },
-        Outcome::Written { version: 1_700_000_000_002 },
-        Outcome::Written { version: 0 },
+        Outcome::Written { version: Version::Counter(1_700_000_000_002) },
+        Outcome::Written { version: Version::Counter(0) },
         Outcome::Read { row: Row::Free { version: 1_700_000_000_002 } },
     ] = outcomes
     else {
@@ -85,7 +98,7 @@ async fn a_table_may_have_a_sort_key_of_one_value() {
     let (dynamodb, store) = start().await;
     dynamodb.create_table("single", "PK", Some("SK")).await;
     let table =
-        Table { name: "single".into(), key_attribute: "PK".into(), sort_key: Some(("SK".into(), "#LOCK".into())) };
+        Table { key_attribute: "PK".into(), sort_key: Some(("SK".into(), "#LOCK".into())), ..Table::new("single") };
     assert_works(&outcomes(&store, &table, "orders:1").await);
     let item = dynamodb.only_item("single").await.unwrap();
     assert_eq!(item["SK"], AttributeValue::S("#LOCK".into()));

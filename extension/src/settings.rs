@@ -101,7 +101,7 @@ mod tests {
         let own =
             [lambda, ("LEASEHOLD_TABLE", "t"), ("LEASEHOLD_KEY_ATTRIBUTE", "PK"), ("LEASEHOLD_SORT_KEY", "SK=lock")];
         let sort_key = Some(("SK".to_owned(), "lock".to_owned()));
-        let expected = Table { name: "t".to_owned(), key_attribute: "PK".to_owned(), sort_key };
+        let expected = Table { key_attribute: "PK".to_owned(), sort_key, ..Table::new("t") };
         assert_eq!(read("leasehold", &own).unwrap().table, Some(expected));
     }
 

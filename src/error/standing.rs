@@ -80,6 +80,42 @@ pub struct NoLease {
     pub unlocked: Unlocked,
 }
 
+/// The lease has no fencing token, and one was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the lease on `{key}` has no fencing token: {tokenless}")]
+#[non_exhaustive]
+pub struct NoFencingToken {
+    /// What is locked.
+    pub key: LockKey,
+    /// Why there is none.
+    pub tokenless: Tokenless,
+}
+
+/// Why a lease has no fencing token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tokenless {
+    /// The table speaks a row format of this name, which has none.
+    Format(String),
+    /// The mode is not `enforce`, and no lease was granted.
+    NotGranted,
+}
+
+impl fmt::Display for Tokenless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Format(format) => write!(
+                f,
+                "the row format `{format}` has none; make the work's writes conditional on the lease \
+                 (`Lease::condition_check`), or take a table of the format `leasehold/1`"
+            ),
+            Self::NotGranted => f.write_str(
+                "no lease was granted, as the mode is not `enforce`; use `Lease::token` where the work can do without",
+            ),
+        }
+    }
+}
+
 /// Why there is no lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,14 +9,14 @@ const TARGET: &str = "leasehold::keeper";
 pub(super) fn acquired(
     lock: &Lock,
     owner: OwnerId,
-    token: FencingToken,
+    token: Option<FencingToken>,
     waited_ms: u64,
     attempts: u32,
     took_over: bool,
 ) {
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
-        %owner, token = token.get(), waited_ms, attempts, took_over, "acquired"
+        %owner, token = token.map(FencingToken::get), waited_ms, attempts, took_over, "acquired"
     );
 }
 
@@ -53,28 +53,34 @@ pub(super) fn verdict(lock: &Lock, verdict: &Verdict, waited_ms: u64) {
     }
 }
 
-pub(super) fn released(lock: &Lock, owner: OwnerId, token: u64, held_ms: u64, reason: &str) {
+pub(super) fn released(lock: &Lock, owner: OwnerId, token: Option<u64>, held_ms: u64, reason: &str) {
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token, held_ms, reason, "released"
     );
 }
 
-pub(super) fn not_released(lock: &Lock, owner: OwnerId, token: u64, reason: &str, failure: &impl std::fmt::Display) {
+pub(super) fn not_released(
+    lock: &Lock,
+    owner: OwnerId,
+    token: Option<u64>,
+    reason: &str,
+    failure: &impl std::fmt::Display,
+) {
     tracing::warn!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token, reason, %failure, "not released: the row frees itself when its lease is over"
     );
 }
 
-pub(super) fn left_to_expire(lock: &Lock, owner: OwnerId, token: u64, reason: &str) {
+pub(super) fn left_to_expire(lock: &Lock, owner: OwnerId, token: Option<u64>, reason: &str) {
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token, reason, "left to expire"
     );
 }
 
-pub(super) fn lost(lock: &Lock, owner: OwnerId, token: u64, reason: &str) {
+pub(super) fn lost(lock: &Lock, owner: OwnerId, token: Option<u64>, reason: &str) {
     tracing::warn!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token, reason, "lost"

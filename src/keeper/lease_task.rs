@@ -66,7 +66,8 @@ pub(super) struct LeaseTask {
 #[derive(Debug)]
 struct TakenRow {
     owner: OwnerId,
-    version: u64,
+    /// The row's version at acquisition, as far as the log tells it: where versions are counters.
+    version: Option<u64>,
     attempts: u32,
     took_over: bool,
     /// When the session was told of it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::wording::cut_holder;
 use crate::clock::{Mono, Now, Wall};
-use crate::protocol::{Budget, Epoch, LossReason, Polling, Renewals, Rules, Settings, Subject};
+use crate::protocol::{Budget, Epoch, Format, LossReason, Polling, Renewals, Rules, Settings, Subject};
 use crate::session::{Acquire, OnCrash, Table};
 use crate::store::Lock;
 
@@ -60,7 +60,7 @@ impl Terms {
     /// When a field can't be served; the message names it.
     pub(super) fn read(acquire: Acquire, invocation: &Invocation, now: Now) -> Result<Self, String> {
         check_length("key", &acquire.key, MAX_KEY)?;
-        check_table(&acquire.table)?;
+        let format = check_table(&acquire.table)?;
         let longest = Settings::MAX_LEASE.as_millis();
         let shortest = Settings::MIN_LEASE.as_millis();
         let asked = u128::from(acquire.lease_ms);
@@ -82,6 +82,7 @@ impl Terms {
         let stop = now.mono + Duration::from_millis(acquire.wait_ms);
         let settings = Settings {
             lease: lease(acquire.lease_ms, invocation.end_of_work, now),
+            format,
             polling: Polling { first: Duration::from_millis(polling.first), max: Duration::from_millis(polling.max) },
             server_time: acquire.server_time,
             rules: Rules::default(),
@@ -128,7 +129,8 @@ fn subject(table: &Table, key: &str) -> Subject {
     subject.into()
 }
 
-fn check_table(table: &Table) -> Result<(), String> {
+/// Checks a table's description; answers its row format.
+fn check_table(table: &Table) -> Result<Format, String> {
     // A table's ARN names the account and the Region as well.
     check_length("table.name", &table.name, MAX_SORT_KEY)?;
     check_length("table.key_attribute", &table.key_attribute, MAX_NAME)?;
@@ -136,7 +138,8 @@ fn check_table(table: &Table) -> Result<(), String> {
         check_length("table.sort_key", name, MAX_NAME)?;
         check_length("table.sort_key", value, MAX_SORT_KEY)?;
     }
-    Ok(())
+    let format: Format = table.format.parse().map_err(|unknown| format!("`table.format`: {unknown}"))?;
+    table.misfit(format).map_or(Ok(format), |misfit| Err(format!("`table.format`: {misfit}")))
 }
 
 fn check_length(field: &str, value: &str, most: usize) -> Result<(), String> {
@@ -234,6 +237,11 @@ mod tests {
             ),
             ("table.sort_key", Acquire { table: sorted("", "x"), ..acquire() }),
             ("table.sort_key", Acquire { table: sorted("sk", ""), ..acquire() }),
+            (
+                "table.format",
+                Acquire { table: Table { format: "java/1".to_owned(), ..Table::new("locks") }, ..acquire() },
+            ),
+            ("table.format", Acquire { table: sorted("sk", "x").speaking(Format::PydynoxV1), ..acquire() }),
             ("lease_ms", Acquire { lease_ms: 499, ..acquire() }),
             ("lease_ms", Acquire { lease_ms: u64::MAX, ..acquire() }),
             ("max_hold_ms", Acquire { max_hold_ms: 0, ..acquire() }),

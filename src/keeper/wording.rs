@@ -96,6 +96,7 @@ pub(super) fn cut_holder(holder: HolderInfo) -> HolderInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Format;
     use crate::session::encode;
 
     #[test]
@@ -126,7 +127,7 @@ mod tests {
             FromKeeper::Failed { kind, .. } => kind,
             line => panic!("{line:?}"),
         };
-        assert_eq!(kind_of(Unusable::Foreign { format: None }), FailKind::ForeignRow);
+        assert_eq!(kind_of(Unusable::Foreign { expected: Format::default(), format: None }), FailKind::ForeignRow);
         let malformed = Unusable::Malformed { attribute: "version".to_owned(), found: "is a string".to_owned() };
         assert_eq!(kind_of(malformed), FailKind::MalformedRow);
     }

@@ -56,6 +56,23 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
+    /// The row format that the table speaks, by name: `leasehold/1` unless set; `pydynox/1` shares the table and its keys
+    /// with pydynox's distributed locks, in Python. `LEASEHOLD_FORMAT`
+    ///
+    /// A table speaks one format. Rows of another one are errors and never touched.
+    ///
+    /// ```
+    /// use leasehold::LeaseLayer;
+    /// use serde_json::Value;
+    ///
+    /// let lease = LeaseLayer::<Value>::builder("sync:{customer_id}").table("locks").format("pydynox/1").build()?;
+    /// # Ok::<(), leasehold::SettingsError>(())
+    /// ```
+    pub fn format(mut self, name: impl Into<String>) -> Self {
+        self.draft.format = Some(name.into());
+        self
+    }
+
     /// What stands before every key, with a `/` after it: stages and teams share a table by it, and IAM's `LeadingKeys`
     /// can tell them apart. `LEASEHOLD_NAMESPACE`
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {

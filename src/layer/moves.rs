@@ -19,6 +19,7 @@ use crate::error::{Error, InvocationError, OutOfTime, Unlocked};
 use crate::keeper::client::Grant;
 use crate::lease::{Hold, Lease};
 use crate::metrics::COUNTERS;
+use crate::protocol::FencingToken;
 use crate::session::ReleaseReason;
 use crate::settings::{Mode, OnUnavailable};
 
@@ -110,7 +111,8 @@ where
                 return refuse(lease.error(loss));
             }
             COUNTERS.granted.add_one();
-            tracing::debug!(key = %lease.key(), token = %grant.token, waited = ?grant.waited, "the lease is held");
+            let token = grant.token.map(FencingToken::get);
+            tracing::debug!(key = %lease.key(), token, waited = ?grant.waited, "the lease is held");
             let on_loss = core.settings.on_loss;
             let watch = Watch::Lease { hold, lease: lease.clone(), on_loss, is_lost: false };
             return Move::Run { call, watch, lease: Ok(lease) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Epoch, Failure, FencingToken, HolderInfo, OwnerId, Request, Sample, Unusable};
+use super::{Epoch, Failure, FencingToken, HolderInfo, OwnerId, Request, Sample, Unusable, Version};
 use crate::clock::{Now, Wall};
 
 /// Names one request of one machine, to match its answer.
@@ -37,8 +37,8 @@ pub enum Action {
     Verdict(Verdict),
     /// The lease is granted: the handler may run.
     Granted {
-        /// The version at acquisition.
-        token: FencingToken,
+        /// The version at acquisition, where the format makes a fencing token of it.
+        token: Option<FencingToken>,
         /// How long it is valid, unrenewed, from now.
         valid_for: Duration,
     },
@@ -58,7 +58,7 @@ pub struct Acquired {
     /// The attempt that took it.
     pub owner: OwnerId,
     /// The row's version after the write.
-    pub version: u64,
+    pub version: Version,
     /// When the write was sent.
     pub sent: Now,
     /// The `expires_at` that was written.

@@ -2,13 +2,18 @@
 
 use std::fmt;
 
-use super::{Observations, OwnerId, ServerTime};
+use super::{Observations, OwnerId, ServerTime, Version};
 use crate::clock::Now;
 
 /// Where identities and jitter come from: the kernel, at each use; a seeded generator in the simulation.
 pub trait Entropy: fmt::Debug {
     /// A fresh owner id.
     fn owner(&mut self) -> OwnerId;
+
+    /// A fresh opaque version.
+    fn version(&mut self) -> Version {
+        Version::Opaque(self.owner().bits())
+    }
 
     /// A number from 0 up to 1.
     fn fraction(&mut self) -> f64;

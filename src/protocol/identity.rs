@@ -23,6 +23,12 @@ impl OwnerId {
         Self(Uuid::from_u128(bits))
     }
 
+    /// Its bits.
+    #[must_use]
+    pub const fn bits(self) -> u128 {
+        self.0.as_u128()
+    }
+
     /// Reads an identity as it stands on a row.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -1,9 +1,11 @@
-//! The lease protocol (row format `leasehold/1`): what may be written, when, and what may be believed.
+//! The lease protocol: what may be written, when, and what may be believed.
 //!
 //! Two pure state machines, [`Contender`] and [`Holder`], take events and a reading of the clocks and answer with
 //! actions and the moment of their next wake-up. There is no clock, socket or task in here: the keeper pumps them
-//! against a store, and the simulation pumps the very same ones against a hostile one.
+//! against a store, and the simulation pumps the very same ones against a hostile one. What a row format has no place for
+//! is off ([`Abilities`]); all else holds in each of them.
 
+mod format;
 mod identity;
 
 #[cfg(any(feature = "in-process", feature = "simulation"))]
@@ -18,6 +20,7 @@ mod machines {
     pub use super::row::{HeldRow, Row, Unusable};
     pub use super::server_time::{Epoch, Sample, ServerTime};
     pub use super::settings::{Polling, Settings};
+    pub use super::version::Version;
 }
 
 #[cfg(any(feature = "in-process", feature = "simulation"))]
@@ -44,10 +47,13 @@ mod settings;
 mod testing;
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 mod timing;
+#[cfg(any(feature = "in-process", feature = "simulation"))]
+mod version;
 
 #[cfg(feature = "simulation")]
 pub mod simulation;
 
+pub use format::{Abilities, Format, UnknownFormat, Versions};
 pub use identity::{FencingToken, HolderInfo, OwnerId};
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 pub use machines::*;

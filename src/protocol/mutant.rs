@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::{Abilities, Format, Versions};
+
 /// One broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mutant {
@@ -68,6 +70,18 @@ impl Mutant {
         Self::SeedZero,
         Self::LowSeedNotRaised,
     ];
+
+    /// Whether the format has a place for the rule at all.
+    #[must_use]
+    pub const fn applies_to(self, format: Format) -> bool {
+        let Abilities { versions, expires_at, release_deletes } = format.abilities();
+        match self {
+            Self::SeedZero | Self::LowSeedNotRaised => matches!(versions, Versions::Counted),
+            Self::TtlLeftOnHeldRow => !release_deletes,
+            Self::OldExpiresAtKept | Self::DateGranularityDropped | Self::AnswerFromBeforeFreeze => expires_at,
+            _ => true,
+        }
+    }
 }
 
 impl fmt::Display for Mutant {

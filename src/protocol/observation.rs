@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lru::LruCache;
 
-use super::OwnerId;
+use super::{OwnerId, Version};
 use crate::clock::Now;
 
 /// Names a lock among all that one keeper may see: its table and key.
@@ -18,7 +18,7 @@ pub struct Observation {
     /// Whose the row was.
     pub owner: OwnerId,
     /// Its version.
-    pub version: u64,
+    pub version: Version,
     /// The row's lease.
     pub lease: Duration,
     /// The moment of the answer that first showed it.
@@ -74,7 +74,7 @@ impl Observations {
         &mut self,
         subject: &Subject,
         owner: OwnerId,
-        version: u64,
+        version: Version,
         lease: Duration,
         now: Now,
     ) -> Observation {
@@ -199,11 +199,19 @@ mod tests {
     fn a_count_goes_on_while_nothing_changes_and_starts_again_otherwise() {
         let mut seen = Observations::new();
         let (key, one, two) = (subject(0), OwnerId::from_u128(1), OwnerId::from_u128(2));
-        assert_eq!(seen.record(&key, one, 7, LEASE, at(10, 100)).since, at(10, 100));
-        assert_eq!(seen.record(&key, one, 7, LEASE, at(11, 101)).since, at(10, 100));
-        assert_eq!(seen.record(&key, one, 8, LEASE, at(12, 102)).since, at(12, 102), "another version");
-        assert_eq!(seen.record(&key, two, 8, LEASE, at(13, 103)).since, at(13, 103), "another owner");
-        assert_eq!(seen.record(&key, two, 8, LEASE, at(14, 90)).since, at(14, 90), "a wall clock gone back");
+        assert_eq!(seen.record(&key, one, Version::Counter(7), LEASE, at(10, 100)).since, at(10, 100));
+        assert_eq!(seen.record(&key, one, Version::Counter(7), LEASE, at(11, 101)).since, at(10, 100));
+        assert_eq!(
+            seen.record(&key, one, Version::Counter(8), LEASE, at(12, 102)).since,
+            at(12, 102),
+            "another version"
+        );
+        assert_eq!(seen.record(&key, two, Version::Counter(8), LEASE, at(13, 103)).since, at(13, 103), "another owner");
+        assert_eq!(
+            seen.record(&key, two, Version::Counter(8), LEASE, at(14, 90)).since,
+            at(14, 90),
+            "a wall clock gone back"
+        );
     }
 
     #[test]
@@ -212,7 +220,7 @@ mod tests {
         let owner = OwnerId::from_u128(1);
         seen.pin(&subject(0));
         for number in 0..=Observations::CAPACITY {
-            seen.record(&subject(number), owner, 1, LEASE, at(0, 0));
+            seen.record(&subject(number), owner, Version::Counter(1), LEASE, at(0, 0));
         }
         assert_eq!(seen.len(), 4_096);
         assert!(seen.get(&subject(0)).is_some(), "waited on");
@@ -221,7 +229,7 @@ mod tests {
 
         seen.unpin(&subject(0));
         for number in 5_000..5_000 + Observations::CAPACITY {
-            seen.record(&subject(number), owner, 1, LEASE, at(0, 0));
+            seen.record(&subject(number), owner, Version::Counter(1), LEASE, at(0, 0));
         }
         assert!(seen.get(&subject(0)).is_none());
     }
@@ -231,7 +239,7 @@ mod tests {
         let mut seen = Observations::with_capacity(2);
         for number in 0..5 {
             seen.pin(&subject(number));
-            seen.record(&subject(number), OwnerId::from_u128(1), 1, LEASE, at(0, 0));
+            seen.record(&subject(number), OwnerId::from_u128(1), Version::Counter(1), LEASE, at(0, 0));
         }
         assert_eq!(seen.len(), 5);
         for number in 0..5 {
@@ -244,7 +252,7 @@ mod tests {
     fn a_row_seen_free_leaves_nothing_behind() {
         let mut seen = Observations::new();
         seen.pin(&subject(0));
-        seen.record(&subject(0), OwnerId::from_u128(1), 1, LEASE, at(0, 0));
+        seen.record(&subject(0), OwnerId::from_u128(1), Version::Counter(1), LEASE, at(0, 0));
         seen.forget(&subject(0));
         assert!(seen.get(&subject(0)).is_none());
         seen.unpin(&subject(0));

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::{OwnerId, Row};
+use super::{OwnerId, Row, Version};
 use crate::clock::Wall;
 
-/// One request: each is a single `UpdateItem` or a consistent `GetItem`.
+/// One request: each is a single conditional write or a consistent read. What is told of the attributes is for the format
+/// `leasehold/1`; another format writes what it has of them, on the same condition.
 ///
 /// A store sends it once, never retries it by itself, and carries out exactly the condition that is described here.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -15,6 +16,8 @@ pub enum Request {
     Acquire {
         /// The attempt's fresh identity.
         owner: OwnerId,
+        /// The version that the row gets, where the store does not count it on.
+        version: Option<Version>,
         /// Wall time of the attempt: the seed of a new row's version, and `acquired_at`.
         at: Wall,
         /// The lease's length.
@@ -28,6 +31,8 @@ pub enum Request {
     TakeOver {
         /// The attempt's fresh identity.
         owner: OwnerId,
+        /// The version that the row gets, where the store does not count it on.
+        version: Option<Version>,
         /// Wall time of the attempt.
         at: Wall,
         /// The lease's length.
@@ -37,7 +42,7 @@ pub enum Request {
         /// Whose the row must still be.
         seen_owner: OwnerId,
         /// The version it must still have.
-        seen_version: u64,
+        seen_version: Version,
     },
     /// Extend the lease, on the condition `owner = :me AND version = :v`. SETs `version`, SETs or REMOVEs `expires_at`,
     /// REMOVEs `ttl`; `lease_ms` and `holder` stay.
@@ -45,13 +50,15 @@ pub enum Request {
         /// The holder's identity.
         owner: OwnerId,
         /// The version that the row must have.
-        version: u64,
-        /// The version that it gets: one higher, or more where a seed from a wrong clock is raised.
-        new_version: u64,
+        version: Version,
+        /// The version that it gets: one higher, or more where a seed from a wrong clock is raised; a fresh one where versions
+        /// are no counters.
+        new_version: Version,
         /// What to write to `expires_at`; `None` REMOVEs it.
         expires_at: Option<Wall>,
     },
-    /// Free the row, on the condition `owner IN owners`: REMOVEs `owner`, `holder`, `expires_at`, SETs or leaves `ttl`.
+    /// Free the row, on the condition `owner IN owners`: REMOVEs `owner`, `holder`, `expires_at`, SETs or leaves `ttl`; or
+    /// deletes it, where the format keeps no free rows.
     Release {
         /// Whose row it may be.
         owners: Vec<OwnerId>,
@@ -74,10 +81,10 @@ pub struct Answer {
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// A write was applied; the row now has this version (0 after a release, which does not look at it).
+    /// A write was applied; the row now has this version (`Counter(0)` after a release, which does not look at it).
     Written {
         /// The row's new version.
-        version: u64,
+        version: Version,
     },
     /// A write's condition did not hold; the row as it was found (`ALL_OLD`).
     Refused {

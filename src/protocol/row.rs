@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{HolderInfo, OwnerId};
+use super::{Format, HolderInfo, OwnerId, Version};
 use crate::clock::{Now, Wall};
 
 /// The state of a lock's row.
@@ -26,8 +26,8 @@ pub enum Row {
 pub struct HeldRow {
     /// Whose it is.
     pub owner: OwnerId,
-    /// One higher with every write that gives or extends the lease.
-    pub version: u64,
+    /// Another one with every write that gives or extends the lease.
+    pub version: Version,
     /// How long the lease lasts unrenewed.
     pub lease: Duration,
     /// When it ends by server time, where the holder could tell.
@@ -41,11 +41,13 @@ pub struct HeldRow {
 pub enum Unusable {
     /// Another program's row, or another row format's.
     #[error(
-        "the row is not a lock of the format `leasehold/1`: {}; it is left alone, so take a table or a `namespace` of its \
-         own for these locks{}", found(.format), newer(.format)
+        "the row is not a lock of the format `{expected}`: {}; it is left alone, so take a table or a `namespace` of its own \
+         for these locks{}", found(*.expected, .format), also(*.expected, .format)
     )]
     Foreign {
-        /// What its `format` attribute says, if it has one.
+        /// The format that it should be in.
+        expected: Format,
+        /// What the row says about its format, if it says anything.
         format: Option<String>,
     },
     /// A row of our format that does not hold what the format asks for.
@@ -58,15 +60,23 @@ pub enum Unusable {
     },
 }
 
-fn found(format: &Option<String>) -> String {
-    format.as_ref().map_or_else(|| "it has no attribute `format`".to_owned(), |f| format!("its `format` is `{f}`"))
+fn found(expected: Format, format: &Option<String>) -> String {
+    match (expected, format) {
+        (Format::LeaseholdV1, Some(format)) => format!("its `format` is `{format}`"),
+        (Format::LeaseholdV1, None) => "it has no attribute `format`".to_owned(),
+        (Format::PydynoxV1, Some(format)) => format!("it says `{format}`"),
+        (Format::PydynoxV1, None) => "it has no attribute `protocol`".to_owned(),
+    }
 }
 
-/// A later release's row may well be in the right table.
-fn newer(format: &Option<String>) -> &'static str {
-    match format {
-        Some(format) if format.starts_with("leasehold/") => {
+/// A later release's row may well be in the right table, and so may one of the usual format.
+fn also(expected: Format, format: &Option<String>) -> &'static str {
+    match (expected, format) {
+        (Format::LeaseholdV1, Some(format)) if format.starts_with("leasehold/") => {
             ", or deploy the release that wrote it, function and extension, everywhere"
+        }
+        (Format::PydynoxV1, Some(format)) if format.starts_with("leasehold/") => {
+            ", or set `format` to what the table speaks"
         }
         _ => "",
     }

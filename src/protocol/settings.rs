@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
-use super::Rules;
+use super::{Format, Rules};
 
 /// A lease as it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     /// How long the lease lasts unrenewed.
     pub lease: Duration,
+    /// What the row is to look like, and so which rules it has a place for.
+    pub format: Format,
     /// How a contender polls.
     pub polling: Polling,
-    /// Whether server time serves: a contender takes over by it, a holder writes `expires_at`.
+    /// Whether server time serves, where the format has a place for it: a contender takes over by it, a holder writes
+    /// `expires_at`.
     pub server_time: bool,
     /// Which rules are switched off, in tests of the tests.
     pub rules: Rules,
@@ -25,16 +28,24 @@ impl Settings {
     /// The lease where nothing else is set.
     pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 
-    /// The same, with the lease as a row can hold it: a holder must not believe in more than others can read there.
-    pub(super) fn in_whole_millis(self) -> Self {
+    /// The same, as a row can hold it: a holder must not believe in more than others can read there, and where a row has
+    /// no `expires_at` there is none to write and none to go by.
+    pub(super) fn as_a_row_holds_them(self) -> Self {
         let millis = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
-        Self { lease: Duration::from_millis(millis), ..self }
+        let server_time = self.server_time && self.format.abilities().expires_at;
+        Self { lease: Duration::from_millis(millis), server_time, ..self }
     }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { lease: Self::DEFAULT_LEASE, polling: Polling::default(), server_time: true, rules: Rules::default() }
+        Self {
+            lease: Self::DEFAULT_LEASE,
+            format: Format::default(),
+            polling: Polling::default(),
+            server_time: true,
+            rules: Rules::default(),
+        }
     }
 }
 

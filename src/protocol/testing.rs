@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{
     Action, Answer, Context, Entropy, Failure, FailureKind, HeldRow, HolderInfo, Observations, Outcome, OwnerId,
-    Request, RequestId, Row, ServerTime,
+    Request, RequestId, Row, ServerTime, Version,
 };
 use crate::clock::{Clock, ManualClock, Now, Wall};
 
@@ -79,7 +79,7 @@ pub(super) fn owner(number: u128) -> OwnerId {
 pub(super) fn held(number: u128, version: u64, lease: u64) -> Row {
     Row::Held(HeldRow {
         owner: owner(number),
-        version,
+        version: Version::Counter(version),
         lease: ms(lease),
         expires_at: None,
         holder: Some(Box::new(HolderInfo { function: format!("function-{number}"), ..HolderInfo::default() })),
@@ -88,7 +88,7 @@ pub(super) fn held(number: u128, version: u64, lease: u64) -> Row {
 
 /// Answers with the server's time at the begin of the test.
 pub(super) fn written(version: u64) -> Answer {
-    Answer { outcome: Outcome::Written { version }, date: Some(BEGIN) }
+    Answer { outcome: Outcome::Written { version: Version::Counter(version) }, date: Some(BEGIN) }
 }
 
 pub(super) fn refused(row: Row) -> Answer {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::version::VersionRange;
-use crate::protocol::{FencingToken, HolderInfo, OwnerId};
+use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
 
 /// A line from the layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,13 +97,38 @@ pub struct Table {
     /// The sort key's attribute and its fixed value, where the table has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sort_key: Option<(String, String)>,
+    /// The row format that the table speaks, by name: `leasehold/1` unless set.
+    #[serde(default = "usual_format", skip_serializing_if = "is_usual_format")]
+    pub format: String,
+}
+
+fn usual_format() -> String {
+    Format::default().name().to_owned()
+}
+
+fn is_usual_format(format: &str) -> bool {
+    format == Format::default().name()
 }
 
 impl Table {
-    /// A table of this name whose partition key is `key` and which has no sort key.
+    /// A table of this name in the usual format, whose partition key is `key` and which has no sort key.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), key_attribute: "key".to_owned(), sort_key: None }
+        Self { name: name.into(), key_attribute: "key".to_owned(), sort_key: None, format: usual_format() }
+    }
+
+    /// The same table in another row format.
+    #[must_use]
+    pub fn speaking(self, format: Format) -> Self {
+        Self { format: format.name().to_owned(), ..self }
+    }
+
+    /// What in this table's description its row format can't serve, with what to change.
+    pub(crate) fn misfit(&self, format: Format) -> Option<String> {
+        let key = format.fixed_key()?;
+        (self.key_attribute != key || self.sort_key.is_some()).then(|| {
+            format!("tables of the row format `{format}` have the partition key `{key}` and no sort key: set no others")
+        })
     }
 }
 
@@ -160,8 +185,9 @@ pub enum FromKeeper {
         id: u64,
         /// Whose it is: what `check` asks about, and a transaction's condition.
         owner: OwnerId,
-        /// The version at acquisition.
-        token: FencingToken,
+        /// The version at acquisition; `None` where the table's row format has no fencing tokens.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         /// How long it is valid, unrenewed, from when the line was sent.
         valid_for_ms: u64,
         /// How long was waited for it.

@@ -9,6 +9,7 @@ use super::resolved::Settings;
 use super::{duration, known};
 use crate::budget::DEFAULT_MAX_WAIT;
 use crate::key::Namespace;
+use crate::protocol::Format;
 use crate::session::{OnCrash, PollingMs, Table};
 
 const DEFAULT_SOCKET: &str = "/tmp/leasehold/keeper.sock";
@@ -31,6 +32,7 @@ pub(crate) struct Draft {
     pub(crate) table: Option<String>,
     pub(crate) key_attribute: Option<String>,
     pub(crate) sort_key: Option<(String, String)>,
+    pub(crate) format: Option<String>,
     pub(crate) namespace: Option<String>,
     pub(crate) lease_duration: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
@@ -64,7 +66,7 @@ impl Draft {
         let default_keeper = if on_lambda { KeeperChoice::Extension } else { KeeperChoice::Auto };
 
         let settings = Settings {
-            table: read.table(self.table, self.key_attribute, self.sort_key, mode),
+            table: read.table(self.table, self.key_attribute, self.sort_key, self.format, mode),
             namespace: read.namespace(self.namespace),
             lease_duration: read.duration_or("LEASE_DURATION", self.lease_duration, DEFAULT_LEASE),
             reserve: read.duration("RESERVE").unless_set(self.reserve),
@@ -159,6 +161,7 @@ impl Reading<'_> {
         name: Option<String>,
         key_attribute: Option<String>,
         sort_key: Option<(String, String)>,
+        format: Option<String>,
         mode: Mode,
     ) -> Table {
         let name = self.text("TABLE").unless_set(name);
@@ -192,7 +195,18 @@ impl Reading<'_> {
             }
             _ => {}
         }
-        table
+        let format = self.format(format);
+        self.problems.extend(table.misfit(format));
+        table.speaking(format)
+    }
+
+    /// The row format. An unknown one is told, and the usual one stands in for it until `build` fails.
+    fn format(&mut self, code: Option<String>) -> Format {
+        let parse = |name: &str| name.parse::<Format>().map_err(|unknown| unknown.to_string());
+        let of_environment = self.value("FORMAT", parse);
+        let of_code =
+            code.and_then(|name| parse(&name).map_err(|told| self.problems.push(format!("`format`: {told}"))).ok());
+        of_environment.unless_set(of_code).unwrap_or_default()
     }
 
     fn namespace(&mut self, code: Option<String>) -> Option<Namespace> {

@@ -40,6 +40,7 @@ fn every_variable_is_read() {
         ("LEASEHOLD_TABLE", "t"),
         ("LEASEHOLD_KEY_ATTRIBUTE", "pk"),
         ("LEASEHOLD_SORT_KEY", "sk=a=b"),
+        ("LEASEHOLD_FORMAT", "leasehold/1"),
         ("LEASEHOLD_NAMESPACE", "billing"),
         ("LEASEHOLD_LEASE_DURATION", "1m"),
         ("LEASEHOLD_RESERVE", "1.5s"),
@@ -66,9 +67,9 @@ fn every_variable_is_read() {
     let expected = Settings {
         mode: Mode::Observe,
         table: Table {
-            name: "t".to_owned(),
             key_attribute: "pk".to_owned(),
             sort_key: Some(("sk".to_owned(), "a=b".to_owned())),
+            ..Table::new("t")
         },
         namespace: Some(crate::key::Namespace::parse("billing").unwrap()),
         lease_duration: Duration::from_secs(60),
@@ -191,4 +192,38 @@ fn a_layer_that_is_off_needs_no_table() {
 fn a_first_delay_above_the_default_bound_raises_it() {
     let settings = resolve(with_table(), &[("LEASEHOLD_POLL_FIRST", "2s")]).0;
     assert_eq!(settings.polling, PollingMs { first: 2000, max: 2000 });
+}
+
+#[test]
+fn a_row_format_is_chosen_by_name_and_an_unknown_name_is_told_with_the_known_ones() {
+    let format = |code: Option<&str>, environment: Option<&str>| {
+        let draft = Draft { format: code.map(str::to_owned), ..with_table() };
+        let variables: Vec<_> = environment.map(|name| ("LEASEHOLD_FORMAT", name)).into_iter().collect();
+        let (settings, problems, _) = resolve(draft, &variables);
+        (settings.table.format, problems)
+    };
+    assert_eq!(format(None, Some("pydynox/1")), ("pydynox/1".to_owned(), vec![]));
+    assert_eq!(format(Some("leasehold/1"), Some("pydynox/1")), ("leasehold/1".to_owned(), vec![]), "code wins");
+    for (code, environment, named) in
+        [(Some("pydynox/2"), None, "`format`: \"pydynox/2\""), (None, Some("java"), "LEASEHOLD_FORMAT: \"java\"")]
+    {
+        let (_, problems) = format(code, environment);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(
+            problems[0].starts_with(named) && problems[0].ends_with("`leasehold/1` or `pydynox/1`"),
+            "{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn a_format_with_a_key_of_its_own_takes_no_other() {
+    let pydynox = || Draft { format: Some("pydynox/1".to_owned()), ..with_table() };
+    let named = Draft { key_attribute: Some("pk".to_owned()), ..pydynox() };
+    let sorted = Draft { sort_key: Some(("sk".to_owned(), "lock".to_owned())), ..pydynox() };
+    for draft in [named, sorted] {
+        let (_, problems, _) = resolve(draft, &[]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains("`pydynox/1` have the partition key `key` and no sort key"), "{problems:?}");
+    }
 }

@@ -6,18 +6,15 @@ use std::time::Duration;
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::http::HttpResponse;
-use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Connections};
 use super::errors::{ENDPOINT, ROUTE, failure};
-use super::leasehold_v1::LeaseholdV1;
-use super::row_format::{Item, RowFormat, Update, primary_key};
+use super::row_format::{self, Item, RowFormat, Write, primary_key};
 use super::usage::{Counters, StoreUsage};
 use super::witness::Witness;
+use super::write::{self, Reply};
 use super::{Lock, Store};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::session::Table;
@@ -33,10 +30,10 @@ const WARM_UP: Duration = Duration::from_secs(2);
 /// and reading it in any other does no harm.
 const NOBODYS: &str = "leasehold-warm-up";
 
-/// Keeps the rows in DynamoDB tables, in the format `leasehold/1`.
+/// Keeps the rows in DynamoDB tables, each in the row format that the lock's table names.
 ///
-/// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else. One serves any number of tables and
-/// of requests at a time.
+/// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else; for tables of the format `pydynox/1`
+/// also `dynamodb:PutItem` and `dynamodb:DeleteItem`. One serves any number of tables, formats and requests at a time.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -54,7 +51,6 @@ const NOBODYS: &str = "leasehold-warm-up";
 /// ```
 pub struct DynamoDb {
     connections: Connections,
-    format: Box<dyn RowFormat>,
     usage: Counters,
     warm_table: Option<Table>,
 }
@@ -84,12 +80,7 @@ impl DynamoDb {
     }
 
     fn new(config: Option<SdkConfig>) -> Self {
-        Self {
-            connections: Connections::new(config),
-            format: Box::new(LeaseholdV1),
-            usage: Counters::default(),
-            warm_table: None,
-        }
+        Self { connections: Connections::new(config), usage: Counters::default(), warm_table: None }
     }
 
     /// Names a table for [`Store::warm_up`] to read from: then its request is one that the role may send.
@@ -105,80 +96,41 @@ impl DynamoDb {
     }
 
     /// The exchange itself, however long it takes.
-    async fn exchange(&self, by: &Connection, lock: &Lock, request: &Request, witness: &Witness) -> Outcome {
+    async fn exchange(
+        &self,
+        by: &Connection,
+        format: &dyn RowFormat,
+        lock: &Lock,
+        request: &Request,
+        witness: &Witness,
+    ) -> Outcome {
         let client = self.connections.client(by).await;
-        match self.format.encode(lock, request) {
-            Some(update) => self.write(client, lock, request, update, witness).await,
-            None => self.read(client, lock, witness).await,
+        match format.encode(lock, request) {
+            Some(write) => self.write(client, format, lock, request, write, witness).await,
+            None => self.read(client, format, lock, witness).await,
         }
     }
 
     async fn write(
         &self,
         client: &Client,
+        format: &dyn RowFormat,
         lock: &Lock,
         request: &Request,
-        update: Update,
+        write: Write,
         witness: &Witness,
     ) -> Outcome {
-        let new = if update.is_last { ReturnValue::None } else { ReturnValue::UpdatedNew };
-        let reply = client
-            .update_item()
-            .table_name(&lock.table.name)
-            .set_key(Some(primary_key(&lock.table, &lock.key)))
-            .update_expression(update.expression())
-            .condition_expression(update.condition)
-            .set_expression_attribute_names(Some(update.names))
-            .set_expression_attribute_values((!update.values.is_empty()).then_some(update.values))
-            .return_values(new)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .customize()
-            .interceptor(witness.clone())
-            .send()
-            .await;
-        match reply {
-            Ok(output) => {
-                self.usage.wrote(output.consumed_capacity());
-                self.written(lock, request, output.attributes())
+        match write::send(client, lock, write, witness).await {
+            Reply::Applied { updated, consumed } => {
+                self.usage.wrote(consumed.as_deref());
+                written(format, lock, request, updated.as_ref())
             }
-            Err(error) => self
-                .refused(&error, request)
-                .unwrap_or_else(|| Outcome::Failed(failure(&error, witness, "UpdateItem", &lock.table))),
+            Reply::Refused(item) => refused(format, request, item.as_ref()),
+            Reply::Failed(failure) => Outcome::Failed(failure),
         }
     }
 
-    /// What an applied write left behind.
-    fn written(&self, lock: &Lock, request: &Request, updated: Option<&Item>) -> Outcome {
-        let found = match self.format.written(request, updated) {
-            Ok(version) => return Outcome::Written { version },
-            Err(found) => found,
-        };
-        match self.format.broken(request, updated) {
-            Some(broken) => failed(FailureKind::BrokenVersion, format!("in table `{}` {broken}", lock.table.name)),
-            // It was applied, but to what is not known: what may have landed is found out by the next attempt.
-            None => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}{ENDPOINT}")),
-        }
-    }
-
-    /// The refusal that an error is, if it is one.
-    ///
-    /// Without the row that refused, it was absent, as DynamoDB answers for a takeover, a renewal and a release. An
-    /// absent row can't refuse an acquire: there the endpoint does not know how to return it.
-    fn refused(&self, error: &SdkError<UpdateItemError, HttpResponse>, request: &Request) -> Option<Outcome> {
-        let Some(UpdateItemError::ConditionalCheckFailedException(refusal)) = error.as_service_error() else {
-            return None;
-        };
-        let item = refusal.item().filter(|item| !item.is_empty());
-        if item.is_none() && matches!(request, Request::Acquire { .. }) {
-            let message = "the endpoint refused a write without the row that refused it: it has to support \
-                           `ReturnValuesOnConditionCheckFailure`, as DynamoDB does";
-            return Some(failed(FailureKind::Rejected, message));
-        }
-        Some(Outcome::Refused { row: self.format.decode(item) })
-    }
-
-    async fn read(&self, client: &Client, lock: &Lock, witness: &Witness) -> Outcome {
+    async fn read(&self, client: &Client, format: &dyn RowFormat, lock: &Lock, witness: &Witness) -> Outcome {
         let reply = client
             .get_item()
             .table_name(&lock.table.name)
@@ -192,35 +144,69 @@ impl DynamoDb {
         match reply {
             Ok(output) => {
                 self.usage.read(output.consumed_capacity());
-                Outcome::Read { row: self.format.decode(output.item()) }
+                Outcome::Read { row: format.decode(output.item()) }
             }
             Err(error) => Outcome::Failed(failure(&error, witness, "GetItem", &lock.table)),
         }
     }
+}
 
-    /// A key that is named like one of the format's attributes would be overwritten by it.
-    fn clash(&self, table: &Table) -> Option<Outcome> {
-        let names = std::iter::once(&table.key_attribute).chain(table.sort_key.iter().map(|(name, _)| name));
-        let clash = names.into_iter().find(|name| self.format.attributes().contains(&name.as_str()))?;
+/// The row format of a table, where it is one that is known and the table's key is one that it can have.
+fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Outcome> {
+    let format = row_format::of(table).map_err(|unknown| failed(FailureKind::Rejected, unknown.to_string()))?;
+    if let Some(misfit) = table.misfit(format.format()) {
+        return Err(failed(FailureKind::WrongKeySchema, misfit));
+    }
+    // A key that is named like one of the format's attributes would be overwritten by it.
+    let names = std::iter::once(&table.key_attribute).chain(table.sort_key.iter().map(|(name, _)| name));
+    let clash = names.into_iter().find(|name| format.attributes().contains(&name.as_str()));
+    clash.map_or(Ok(format), |clash| {
         let message = format!(
             "the key of table `{}` can't have the attribute `{clash}`, for the row format keeps something else there; \
              take a table of its own whose partition key is the string `key`",
             table.name
         );
-        Some(failed(FailureKind::WrongKeySchema, message))
+        Err(failed(FailureKind::WrongKeySchema, message))
+    })
+}
+
+/// What an applied write left behind.
+fn written(format: &dyn RowFormat, lock: &Lock, request: &Request, updated: Option<&Item>) -> Outcome {
+    let found = match format.written(request, updated) {
+        Ok(version) => return Outcome::Written { version },
+        Err(found) => found,
+    };
+    match format.broken(request, updated) {
+        Some(broken) => failed(FailureKind::BrokenVersion, format!("in table `{}` {broken}", lock.table.name)),
+        // It was applied, but to what is not known: what may have landed is found out by the next attempt.
+        None => failed(FailureKind::Server, format!("DynamoDB's answer to an applied write {found}{ENDPOINT}")),
     }
+}
+
+/// What a refusal by this row means.
+///
+/// Without the row that refused, it was absent, as DynamoDB answers for a takeover, a renewal and a release. An absent
+/// row can't refuse an acquire: there the endpoint does not know how to return it.
+fn refused(format: &dyn RowFormat, request: &Request, item: Option<&Item>) -> Outcome {
+    if item.is_none() && matches!(request, Request::Acquire { .. }) {
+        let message = "the endpoint refused a write without the row that refused it: it has to support \
+                       `ReturnValuesOnConditionCheckFailure`, as DynamoDB does";
+        return failed(FailureKind::Rejected, message);
+    }
+    Outcome::Refused { row: format.decode(item) }
 }
 
 impl Store for DynamoDb {
     async fn send(&self, lock: &Lock, request: Request, limit: Duration) -> Answer {
-        if let Some(outcome) = self.clash(&lock.table) {
-            return Answer { outcome, date: None };
-        }
+        let format = match format_of(&lock.table) {
+            Ok(format) => format,
+            Err(outcome) => return Answer { outcome, date: None },
+        };
         self.usage.sent(&request);
         let connection = self.connections.current();
         let given_up = connection.given_up();
         let witness = Witness::default();
-        let mut reply = pin!(self.exchange(&connection, lock, &request, &witness));
+        let mut reply = pin!(self.exchange(&connection, format, lock, &request, &witness));
         let outcome = tokio::select! {
             biased;
             outcome = &mut reply => outcome,
@@ -245,10 +231,11 @@ impl Store for DynamoDb {
     async fn warm_up(&self) {
         let table = self.warm_table.clone().unwrap_or_else(|| Table::new(NOBODYS));
         let lock = Lock { table, key: NOBODYS.to_owned(), holder: Default::default() };
+        let Ok(format) = format_of(&lock.table) else { return };
         let connection = self.connections.current();
         let given_up = connection.given_up();
         let witness = Witness::default();
-        let read = self.exchange(&connection, &lock, &Request::Read, &witness);
+        let read = self.exchange(&connection, format, &lock, &Request::Read, &witness);
         tokio::select! {
             outcome = read => tracing::debug!(?outcome, "the connection to DynamoDB is warm"),
             () = given_up => {}
@@ -263,7 +250,7 @@ impl Store for DynamoDb {
 
 impl fmt::Debug for DynamoDb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamoDb").field("format", &self.format).field("usage", &self.usage()).finish_non_exhaustive()
+        f.debug_struct("DynamoDb").field("usage", &self.usage()).finish_non_exhaustive()
     }
 }
 

@@ -6,6 +6,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
+use super::row_format;
 use super::text::{chain, printable};
 use super::witness::Witness;
 use crate::protocol::{Failure, FailureKind};
@@ -184,7 +185,8 @@ fn advice(kind: FailureKind, message: &str, table: &Table) -> String {
             "; a policy denies it, which no permission outweighs: remove that deny for the function's role on `{name}`"
         ),
         FailureKind::AccessDenied => {
-            format!("; allow the function's role dynamodb:UpdateItem and dynamodb:GetItem on `{name}`")
+            let actions = row_format::of(table).map_or("dynamodb:GetItem", |format| format.actions());
+            format!("; allow the function's role {actions} on `{name}`")
         }
         FailureKind::Credentials => {
             "; check the function's role, or give this machine credentials that are valid".to_owned()

@@ -11,14 +11,14 @@
 //! | `holder` | M | what people are told; only while held |
 //! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
 
-mod decode;
+pub(super) mod decode;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
-use super::row_format::{Item, RowFormat, Update};
+use super::row_format::{Expressions, Item, RowFormat, Write, number, text, version_value};
 use crate::clock::Wall;
-use crate::protocol::{HolderInfo, OwnerId, Request, Row, Unusable};
+use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Unusable, Version};
 
 /// What `format` says on a row of this format.
 const FORMAT: &str = "leasehold/1";
@@ -34,33 +34,34 @@ const HIGHEST_FREE: u64 = 1 << 62;
 /// again for who takes over.
 const HIGHEST_HELD: u64 = HIGHEST_FREE + (1 << 61);
 
-/// An `IN` takes at most this many operands.
-const MAX_OPERANDS: usize = 100;
-
-/// At most this many owners are listed, the newest ones, for an expression has at most 4 KB. Leaving out the older ones
-/// only narrows the condition: should the row belong to one of them, its lease is waited for.
-const MAX_OWNERS: usize = 400;
-
 /// The row format `leasehold/1`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeaseholdV1;
 
 impl RowFormat for LeaseholdV1 {
+    fn format(&self) -> Format {
+        Format::LeaseholdV1
+    }
+
     fn attributes(&self) -> &'static [&'static str] {
         &["format", "version", "lease_ms", "owner", "expires_at", "holder", "ttl"]
     }
 
-    fn encode(&self, lock: &Lock, request: &Request) -> Option<Update> {
-        let mut update = Update::default();
+    fn actions(&self) -> &'static str {
+        "dynamodb:UpdateItem and dynamodb:GetItem"
+    }
+
+    fn encode(&self, lock: &Lock, request: &Request) -> Option<Write> {
+        let mut update = Expressions::default();
         match request {
-            Request::Acquire { owner, at, lease, expires_at, unknown } => {
+            Request::Acquire { owner, version: _, at, lease, expires_at, unknown } => {
                 give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
                 let absent = update.name_as("key", &lock.table.key_attribute);
                 let guard = ours(&mut update);
                 // A version that only a hand could have written must not be counted on: the row is malformed.
                 let (low, high) = (update.value("low", number(0)), update.value("high", number(HIGHEST_FREE)));
                 let free = format!("attribute_not_exists({})", update.name("owner"));
-                let takeable = match one_of(&mut update, unknown) {
+                let takeable = match update.is_one_of(unknown) {
                     Some(mine) => format!("({free} OR {mine})"),
                     None => free,
                 };
@@ -68,12 +69,12 @@ impl RowFormat for LeaseholdV1 {
                     "attribute_not_exists({absent}) OR ({guard} AND #version BETWEEN {low} AND {high} AND {takeable})"
                 );
             }
-            Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version } => {
+            Request::TakeOver { owner, version: _, at, lease, expires_at, seen_owner, seen_version } => {
                 give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
                 update.condition = held_at(&mut update, *seen_owner, *seen_version);
             }
             Request::Renew { owner, version, new_version, expires_at } => {
-                update.set("version", number(*new_version));
+                update.set("version", version_value(*new_version));
                 extend(&mut update, *expires_at);
                 update.condition = held_at(&mut update, *owner, *version);
             }
@@ -84,27 +85,26 @@ impl RowFormat for LeaseholdV1 {
                 if let Some(ttl) = ttl {
                     update.set("ttl", number(*ttl));
                 }
-                update.condition = match one_of(&mut update, owners) {
-                    Some(mine) => mine,
-                    // A condition that no row meets, rather than an expression that does not parse.
-                    None => format!("#owner = {}", update.value("nobody", AttributeValue::S("nobody".to_owned()))),
-                };
+                update.condition = update.is_to_be_freed(owners);
                 update.is_last = true;
             }
             Request::Read => return None,
         }
-        Some(update)
+        Some(Write::Update(update))
     }
 
-    fn written(&self, request: &Request, updated: Option<&Item>) -> Result<u64, String> {
+    fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String> {
         let expected = match request {
-            Request::Release { .. } => return Ok(0),
+            Request::Release { .. } => return Ok(Version::Counter(0)),
             Request::Acquire { .. } | Request::Read => None,
-            Request::TakeOver { seen_version, .. } => Some(seen_version.saturating_add(1)),
+            Request::TakeOver { seen_version, .. } => {
+                seen_version.counter().map(|seen| Version::Counter(seen.saturating_add(1)))
+            }
             Request::Renew { new_version, .. } => Some(*new_version),
         };
         let version = updated.and_then(|item| item.get("version")).ok_or("does not bring the row's new `version`")?;
         let version = decode::version(version).map_err(|found| format!("brings a `version` that {found}"))?;
+        let version = Version::Counter(version);
         match expected {
             Some(expected) if expected != version => Err(format!("brings `version` {version}, not {expected}")),
             _ => Ok(version),
@@ -124,7 +124,7 @@ impl RowFormat for LeaseholdV1 {
 }
 
 /// Gives the row to a new owner.
-fn give(update: &mut Update, lock: &Lock, owner: OwnerId, at: Wall, lease_ms: u128, expires_at: Option<Wall>) {
+fn give(update: &mut Expressions, lock: &Lock, owner: OwnerId, at: Wall, lease_ms: u128, expires_at: Option<Wall>) {
     update.set("format", AttributeValue::S(FORMAT.to_owned()));
     update.set("owner", text(owner));
     update.set("lease_ms", AttributeValue::N(lease_ms.to_string()));
@@ -136,13 +136,13 @@ fn give(update: &mut Update, lock: &Lock, owner: OwnerId, at: Wall, lease_ms: u1
 }
 
 /// What every write that gives or extends a lease does to the row's two moments.
-fn extend(update: &mut Update, expires_at: Option<Wall>) {
+fn extend(update: &mut Expressions, expires_at: Option<Wall>) {
     update.set_or_remove("expires_at", expires_at.map(|at| number(at.as_millis())));
     update.remove("ttl");
 }
 
 /// The row is of this format: another program's row and a broken one are never written.
-fn ours(update: &mut Update) -> String {
+fn ours(update: &mut Expressions) -> String {
     let format = update.name("format");
     let version = update.name("version");
     let ours = update.value("format", AttributeValue::S(FORMAT.to_owned()));
@@ -151,22 +151,9 @@ fn ours(update: &mut Update) -> String {
 }
 
 /// The row is of this format and still as it was seen.
-fn held_at(update: &mut Update, owner: OwnerId, version: u64) -> String {
+fn held_at(update: &mut Expressions, owner: OwnerId, version: Version) -> String {
     let guard = ours(update);
-    let owner_is = update.value("seen_owner", text(owner));
-    let version_is = update.value("seen_version", number(version));
-    format!("{guard} AND {} = {owner_is} AND {} = {version_is}", update.name("owner"), update.name("version"))
-}
-
-/// The row belongs to one of these; `None` when there are none.
-fn one_of(update: &mut Update, owners: &[OwnerId]) -> Option<String> {
-    let alias = update.name("owner");
-    let newest = &owners[owners.len().saturating_sub(MAX_OWNERS)..];
-    let placeholders: Vec<_> =
-        newest.iter().enumerate().map(|(n, owner)| update.value(&format!("u{n}"), text(*owner))).collect();
-    let lists = placeholders.chunks(MAX_OPERANDS).map(|list| format!("{alias} IN ({})", list.join(", ")));
-    let lists: Vec<_> = lists.collect();
-    (!lists.is_empty()).then(|| lists.join(" OR "))
+    format!("{guard} AND {}", update.is_at(owner, version))
 }
 
 fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
@@ -180,14 +167,6 @@ fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
     AttributeValue::M(texts.chain([("acquired_at".to_owned(), number(at.as_millis()))]).collect())
 }
 
-fn text(owner: OwnerId) -> AttributeValue {
-    AttributeValue::S(owner.to_string())
-}
-
-fn number(value: u64) -> AttributeValue {
-    AttributeValue::N(value.to_string())
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -199,15 +178,20 @@ mod tests {
         Lock { table: Table::new("locks"), key: "orders:1".into(), holder: HolderInfo::default() }
     }
 
-    fn acquire(unknown: Vec<OwnerId>) -> Update {
+    fn v(counter: u64) -> Version {
+        Version::Counter(counter)
+    }
+
+    fn acquire(unknown: Vec<OwnerId>) -> Expressions {
         let request = Request::Acquire {
             owner: OwnerId::from_u128(1),
+            version: None,
             at: Wall::from_millis(1_000),
             lease: Duration::from_secs(30),
             expires_at: None,
             unknown,
         };
-        LeaseholdV1.encode(&lock(), &request).unwrap()
+        LeaseholdV1.encode(&lock(), &request).unwrap().expressions().clone()
     }
 
     #[test]
@@ -219,7 +203,7 @@ mod tests {
              AND #version BETWEEN :low AND :high AND attribute_not_exists(#owner))"
         );
         assert_eq!(
-            update.expression(),
+            update.update(),
             "SET #format = :format, #owner = :owner, #lease_ms = :lease_ms, #holder = :holder, \
              #version = if_not_exists(#version, :seed) + :one REMOVE #expires_at, #ttl"
         );
@@ -230,18 +214,19 @@ mod tests {
         let owner = OwnerId::from_u128(1);
         let (at, lease, expires_at) = (Wall::from_millis(1), Duration::from_secs(1), Some(Wall::from_millis(2)));
         let requests = [
-            Request::Acquire { owner, at, lease, expires_at, unknown: vec![owner] },
-            Request::Acquire { owner, at, lease, expires_at: None, unknown: vec![] },
-            Request::TakeOver { owner, at, lease, expires_at, seen_owner: owner, seen_version: 3 },
-            Request::Renew { owner, version: 3, new_version: 4, expires_at },
-            Request::Renew { owner, version: 3, new_version: 4, expires_at: None },
+            Request::Acquire { owner, version: None, at, lease, expires_at, unknown: vec![owner] },
+            Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] },
+            Request::TakeOver { owner, version: None, at, lease, expires_at, seen_owner: owner, seen_version: v(3) },
+            Request::Renew { owner, version: v(3), new_version: v(4), expires_at },
+            Request::Renew { owner, version: v(3), new_version: v(4), expires_at: None },
             Request::Release { owners: vec![owner], ttl: Some(9) },
             Request::Release { owners: vec![owner], ttl: None },
             Request::Release { owners: vec![], ttl: None },
         ];
         for request in requests {
-            let update = LeaseholdV1.encode(&lock(), &request).unwrap();
-            let text = format!("{} {}", update.expression(), update.condition);
+            let write = LeaseholdV1.encode(&lock(), &request).unwrap();
+            let update = write.expressions();
+            let text = format!("{} {}", update.update(), update.condition);
             let words: Vec<_> = text.split(|c: char| !(c.is_alphanumeric() || "#:_".contains(c))).collect();
             let mut used: Vec<_> = words.iter().filter(|word| word.starts_with(['#', ':'])).copied().collect();
             used.sort_unstable();
@@ -264,8 +249,8 @@ mod tests {
     #[test]
     fn only_an_acquisition_can_meet_a_version_that_no_condition_sees() {
         let (owner, at, lease) = (OwnerId::from_u128(1), Wall::from_millis(5), Duration::from_secs(30));
-        let acquire = Request::Acquire { owner, at, lease, expires_at: None, unknown: vec![] };
-        let renew = Request::Renew { owner, version: 7, new_version: 8, expires_at: None };
+        let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] };
+        let renew = Request::Renew { owner, version: v(7), new_version: v(8), expires_at: None };
         let with = |value| Item::from([("version".to_owned(), value)]);
         let fraction = with(AttributeValue::N("2.5".into()));
         let found = "is 2.5, not an integer from 0 to 2^63 - 1".to_owned();
@@ -280,14 +265,14 @@ mod tests {
     #[test]
     fn a_write_whose_answer_does_not_bring_the_version_it_must_have_is_not_believed() {
         let owner = OwnerId::from_u128(1);
-        let renew = Request::Renew { owner, version: 7, new_version: 8, expires_at: None };
+        let renew = Request::Renew { owner, version: v(7), new_version: v(8), expires_at: None };
         let with = |value| Item::from([("version".to_owned(), value)]);
         let written = |item: Option<&Item>| LeaseholdV1.written(&renew, item);
-        assert_eq!(written(Some(&with(number(8)))), Ok(8));
+        assert_eq!(written(Some(&with(number(8)))), Ok(v(8)));
         for odd in [None, Some(Item::new()), Some(with(number(9))), Some(with(AttributeValue::S("8".into())))] {
             assert!(written(odd.as_ref()).is_err(), "{odd:?}");
         }
         let release = Request::Release { owners: vec![owner], ttl: None };
-        assert_eq!(LeaseholdV1.written(&release, None), Ok(0));
+        assert_eq!(LeaseholdV1.written(&release, None), Ok(v(0)));
     }
 }

@@ -1,17 +1,19 @@
 //! The store's contract: who keeps the rows.
 //!
 //! [`DynamoDb`] keeps them in DynamoDB tables. What a row looks like and by which condition it is written is a format's
-//! business (`row_format`, `leasehold_v1`); what an error means is sorted in one place (`errors`); a set of connections is
+//! business (`row_format`, and a file a format); what an error means is sorted in one place (`errors`); a set of connections is
 //! given up as a whole (`connection`).
 
 mod connection;
 mod dynamodb;
 mod errors;
 mod leasehold_v1;
+mod pydynox_v1;
 mod row_format;
 mod text;
 mod usage;
 mod witness;
+mod write;
 
 use std::fmt;
 use std::future::Future;

@@ -1,8 +1,8 @@
 //! The seam between the store and what its rows look like.
 //!
-//! A format turns a request into the expressions of one `UpdateItem` and reads a row back. A table speaks one format.
-//! Formats of other clients fit in here; what they need beyond this (whether a release deletes the row, whether a
-//! version exists at all, which takeover rule may serve) joins the trait together with the first of them.
+//! A format turns a request into one conditional write and reads a row back. A table speaks one format, chosen by its
+//! name; one store serves tables of several. What a format can do beyond its looks (which takeover rules may serve,
+//! whether a release deletes, whether there is a fencing token) it says by its [`Format`], for the machines go by that.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,9 @@ use std::fmt;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
-use crate::protocol::{Request, Row, Unusable};
+use super::leasehold_v1::LeaseholdV1;
+use super::pydynox_v1::PydynoxV1;
+use crate::protocol::{Format, OwnerId, Request, Row, UnknownFormat, Unusable, Version};
 use crate::session::Table;
 
 /// A row's attributes by name.
@@ -18,18 +20,25 @@ pub(super) type Item = HashMap<String, AttributeValue>;
 
 /// What rows look like, and by which conditional write each request is carried out.
 pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
+    /// Its name, and what it can do.
+    fn format(&self) -> Format;
+
     /// The attributes that belong to the format: a table's key can't be named like one of them.
     fn attributes(&self) -> &'static [&'static str];
 
-    /// The write that carries the request out; `None` for a read.
-    fn encode(&self, lock: &Lock, request: &Request) -> Option<Update>;
+    /// The IAM actions that its requests need, as the end of a sentence.
+    fn actions(&self) -> &'static str;
 
-    /// The row's version after a write that was applied, from the attributes that it answered with (`UPDATED_NEW`).
+    /// The write that carries the request out; `None` for a read.
+    fn encode(&self, lock: &Lock, request: &Request) -> Option<Write>;
+
+    /// The row's version after a write that was applied, from the attributes that it answered with (`UPDATED_NEW`; a
+    /// put and a delete answer none).
     ///
     /// # Errors
     ///
     /// What is wrong with them.
-    fn written(&self, request: &Request, updated: Option<&Item>) -> Result<u64, String>;
+    fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String>;
 
     /// What an applied write's answer shows to be wrong with the row, where no condition could see it before. The write
     /// stands, and is to be freed again.
@@ -41,6 +50,14 @@ pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
     fn decode(&self, item: Option<&Item>) -> Row;
 }
 
+/// The format that a table speaks.
+pub(super) fn of(table: &Table) -> Result<&'static dyn RowFormat, UnknownFormat> {
+    Ok(match table.format.parse()? {
+        Format::LeaseholdV1 => &LeaseholdV1,
+        Format::PydynoxV1 => &PydynoxV1,
+    })
+}
+
 /// The primary key of a lock's row.
 pub(super) fn primary_key(table: &Table, key: &str) -> Item {
     let partition = (table.key_attribute.clone(), AttributeValue::S(key.to_owned()));
@@ -48,12 +65,33 @@ pub(super) fn primary_key(table: &Table, key: &str) -> Item {
     std::iter::once(partition).chain(sort).collect()
 }
 
-/// The expressions of one `UpdateItem`.
+/// One conditional write.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Write {
+    /// Changes some attributes of the row.
+    Update(Expressions),
+    /// Writes the row as a whole, on a condition. The key's attributes are in the item.
+    Put(Item, Expressions),
+    /// Deletes the row, on a condition.
+    Delete(Expressions),
+}
+
+impl Write {
+    /// Its expressions.
+    #[cfg(test)]
+    pub(super) const fn expressions(&self) -> &Expressions {
+        match self {
+            Self::Update(expressions) | Self::Put(_, expressions) | Self::Delete(expressions) => expressions,
+        }
+    }
+}
+
+/// The expressions of one write.
 ///
 /// Every attribute is named through an alias, for half of their names are words that DynamoDB reserves, and an alias
 /// or a value that no expression uses is refused: so both are noted where they are written into an expression.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Update {
+pub(super) struct Expressions {
     /// The SET clause's parts.
     sets: Vec<String>,
     /// The REMOVE clause's parts.
@@ -68,7 +106,7 @@ pub(super) struct Update {
     pub(super) is_last: bool,
 }
 
-impl Update {
+impl Expressions {
     /// The alias of an attribute.
     pub(super) fn name(&mut self, attribute: &str) -> String {
         let alias = format!("#{attribute}");
@@ -116,10 +154,63 @@ impl Update {
         }
     }
 
+    /// The row is still as it was seen: this owner's, with this version.
+    pub(super) fn is_at(&mut self, owner: OwnerId, version: Version) -> String {
+        let (owner_is, version_is) = (text(owner), version_value(version));
+        let (owner_is, version_is) = (self.value("seen_owner", owner_is), self.value("seen_version", version_is));
+        format!("{} = {owner_is} AND {} = {version_is}", self.name("owner"), self.name("version"))
+    }
+
+    /// The row belongs to one of these; `None` when there are none.
+    pub(super) fn is_one_of(&mut self, owners: &[OwnerId]) -> Option<String> {
+        if owners.is_empty() {
+            return None;
+        }
+        let alias = self.name("owner");
+        let newest = &owners[owners.len().saturating_sub(MAX_OWNERS)..];
+        let placeholders: Vec<_> =
+            newest.iter().enumerate().map(|(n, owner)| self.value(&format!("u{n}"), text(*owner))).collect();
+        let lists = placeholders.chunks(MAX_OPERANDS).map(|list| format!("{alias} IN ({})", list.join(", ")));
+        Some(lists.collect::<Vec<_>>().join(" OR "))
+    }
+
+    /// The condition of a release. Without an owner it is one that no row meets, rather than one that does not parse.
+    pub(super) fn is_to_be_freed(&mut self, owners: &[OwnerId]) -> String {
+        self.is_one_of(owners).unwrap_or_else(|| {
+            let nobody = self.value("nobody", AttributeValue::S("nobody".to_owned()));
+            format!("{} = {nobody}", self.name("owner"))
+        })
+    }
+
     /// The update expression.
-    pub(super) fn expression(&self) -> String {
+    pub(super) fn update(&self) -> String {
         let clauses = [("SET", &self.sets), ("REMOVE", &self.removes)];
         let clauses = clauses.iter().filter(|(_, parts)| !parts.is_empty());
         clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// An `IN` takes at most this many operands.
+const MAX_OPERANDS: usize = 100;
+
+/// At most this many owners are listed, the newest ones, for an expression has at most 4 KB. Leaving out the older ones
+/// only narrows the condition: should the row belong to one of them, its lease is waited for.
+const MAX_OWNERS: usize = 400;
+
+/// An owner as every format writes it.
+pub(super) fn text(owner: OwnerId) -> AttributeValue {
+    AttributeValue::S(owner.to_string())
+}
+
+/// A number.
+pub(super) fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+/// A version as its kind is written: one of another format's kind never equals what a row has.
+pub(super) fn version_value(version: Version) -> AttributeValue {
+    match version {
+        Version::Counter(counter) => number(counter),
+        Version::Opaque(_) => AttributeValue::S(version.to_string()),
     }
 }

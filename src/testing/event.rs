@@ -43,8 +43,8 @@ pub enum Happened {
 /// The answer to a request for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered {
-    /// The lease, with this token.
-    Granted(FencingToken),
+    /// The lease, with this token; `None` where the table's row format has none.
+    Granted(Option<FencingToken>),
     /// Somebody else has it.
     Busy,
     /// No lease, for another reason.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Answered, Happened};
 use crate::clock::{Clock as _, ManualClock, Mono};
-use crate::protocol::{FencingToken, HolderInfo, OwnerId};
+use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
 use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
 
 /// Whether requests for leases are served.
@@ -300,7 +300,8 @@ impl State {
 
     fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
         self.token += 1;
-        let (owner, token) = (OwnerId::random(), FencingToken::new(self.token));
+        let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
+        let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(self.token)));
         let length = Duration::from_millis(acquire.lease_ms);
         let now = self.now();
         let has_deadline = self.sessions.get(&session).is_some_and(|session| session.has_deadline);

@@ -71,6 +71,13 @@ fn cases() -> Vec<Case<Input>> {
         of(WrongType, var("LEASEHOLD_MAX_WAIT", "-1s"), "write a number and a unit"),
         of(WrongType, var("LEASEHOLD_SERVER_TIME", "yes"), "\"yes\" is not known: write `true` or `false`"),
         of(WrongType, var("LEASEHOLD_NAMESPACE", "billing/prod"), "'/' at byte 7: use ASCII letters"),
+        of(Empty, code("format", |layer| layer.format("")), "`format`: \"\" is no row format that is known"),
+        of(WrongVersion, var("LEASEHOLD_FORMAT", "pydynox/2"), "write `leasehold/1` or `pydynox/1`"),
+        of(
+            Other,
+            code("format", |layer| layer.format("pydynox/1").key_attribute("pk")),
+            "have the partition key `key` and no sort key: set no others",
+        ),
         of(WrongVersion, var("LEASEHOLD_MODE", "audit"), "write `enforce` or `observe` or `off`"),
         of(WrongVersion, var("LEASEHOLD_KEEPER", "daemon"), "write `extension` or `in-process` or `auto`"),
         of(

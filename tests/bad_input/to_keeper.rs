@@ -39,6 +39,12 @@ fn cases() -> Vec<Case<Bytes>> {
         error(Empty, lines(&[BEGIN, "{}"]), "missing field `type`"),
         refused(Empty, "key", json!(""), "`key` must have 1 to 2048 bytes, not 0"),
         refused(Empty, "table", table("", "key"), "`table.name` must have 1 to 1024 bytes, not 0"),
+        refused(
+            WrongVersion,
+            "table",
+            json!({ "name": "locks", "key_attribute": "key", "format": "pydynox/2" }),
+            "`table.format`: \"pydynox/2\" is no row format that is known: write `leasehold/1` or `pydynox/1`",
+        ),
         refused(Empty, "max_hold_ms", json!(0), "`max_hold_ms` must be at least 1"),
         error(Truncated, lines(&[r#"{"type":"begin","versions":{"min":1"#]), "EOF while parsing an object"),
         error(Truncated, lines(&[r#"{"type":"begin"}"#]), "missing field `versions`"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::clock::Wall;
-use leasehold::protocol::{FailureKind, Outcome, Request};
+use leasehold::protocol::{FailureKind, Outcome, Request, Version};
 use leasehold::store::{DynamoDb, Store};
 use leasehold_sandbox::faults::{End, Fault, Step};
 
@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 fn acquire(number: u128) -> Request {
     let (at, lease) = (Wall::from_millis(1_750_000_000_000), Duration::from_secs(60));
-    Request::Acquire { owner: owner(number), at, lease, expires_at: None, unknown: vec![] }
+    Request::Acquire { owner: owner(number), version: None, at, lease, expires_at: None, unknown: vec![] }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -26,7 +26,15 @@ async fn a_request_that_meets_a_reset_is_not_sent_again() {
     let store = DynamoDb::with_config(sdk_config(stage.proxy.url()));
     let requests = [
         (Step::Acquire, acquire(1)),
-        (Step::Renew, Request::Renew { owner: owner(1), version: 1, new_version: 2, expires_at: None }),
+        (
+            Step::Renew,
+            Request::Renew {
+                owner: owner(1),
+                version: Version::Counter(1),
+                new_version: Version::Counter(2),
+                expires_at: None,
+            },
+        ),
         (Step::Release, Request::Release { owners: vec![owner(1)], ttl: None }),
         (Step::Read, Request::Read),
     ];

@@ -112,7 +112,7 @@ impl Session {
     pub async fn granted(&mut self) -> Grant {
         match self.next().await {
             FromKeeper::Granted { owner, token, attempts, .. } => {
-                Grant { owner, token: token.get(), attempts: usize::try_from(attempts).unwrap() }
+                Grant { owner, token: token.unwrap().get(), attempts: usize::try_from(attempts).unwrap() }
             }
             line => panic!("not granted: {line:?}"),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, L};
 use leasehold::clock::Wall;
 use leasehold::layer::TemplateText;
-use leasehold::protocol::{Outcome, OwnerId, Request, Row, Unusable};
+use leasehold::protocol::{Outcome, OwnerId, Request, Row, Unusable, Version};
 use leasehold::session::Table;
 use leasehold::store::{DynamoDb, Store};
 use leasehold::{LeaseLayerBuilder, session};
@@ -122,10 +122,19 @@ async fn a_row_of_every_other_lock_client_is_refused_in_one_request_and_left_as_
 async fn no_request_at_all_writes_to_such_a_row() {
     let (me, at, lease) =
         (OwnerId::parse(OTHER).unwrap(), Wall::from_millis(1_900_000_000_000), Duration::from_secs(30));
+    let seen = Version::Counter(7);
     let writes = [
-        Request::Acquire { owner: OwnerId::random(), at, lease, expires_at: None, unknown: vec![me] },
-        Request::TakeOver { owner: OwnerId::random(), at, lease, expires_at: None, seen_owner: me, seen_version: 7 },
-        Request::Renew { owner: me, version: 7, new_version: 8, expires_at: None },
+        Request::Acquire { owner: OwnerId::random(), version: None, at, lease, expires_at: None, unknown: vec![me] },
+        Request::TakeOver {
+            owner: OwnerId::random(),
+            version: None,
+            at,
+            lease,
+            expires_at: None,
+            seen_owner: me,
+            seen_version: seen,
+        },
+        Request::Renew { owner: me, version: seen, new_version: Version::Counter(8), expires_at: None },
         Request::Release { owners: vec![OwnerId::random()], ttl: Some(1) },
     ];
     for foreign in foreign() {

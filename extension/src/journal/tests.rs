@@ -52,13 +52,19 @@ fn the_next_extension_finds_what_was_not_settled() {
     let me = std::process::id();
     let sort = Table { sort_key: Some(("sk".to_owned(), "LOCK".to_owned())), ..Table::new("arn:aws:dynamodb:x/y") };
     let odd = Lock { table: sort, key: "k\"\n\u{0}é".to_owned(), holder: HolderInfo::default() };
+    let pydynox = Table::new("t").speaking(leasehold::protocol::Format::PydynoxV1);
+    let other_format = Lock { table: pydynox, ..odd.clone() };
     journal.note(me, &lock("settled"), owner(1));
     journal.note(me, &odd, owner(2));
+    journal.note(me, &other_format, owner(3));
     journal.settle(owner(1));
     assert_eq!(journal.left_behind(), [], "its own notes are not left behind");
 
     let handler = Process::read(me).unwrap();
-    assert_eq!(fixture.journal().left_behind(), [Note { owner: owner(2), lock: odd, handler }]);
+    let mut left = fixture.journal().left_behind();
+    left.sort_unstable_by_key(|note| note.owner);
+    let noted = [(owner(2), odd), (owner(3), other_format)];
+    assert_eq!(left, noted.map(|(owner, lock)| Note { owner, lock, handler: handler.clone() }));
 }
 
 #[test]

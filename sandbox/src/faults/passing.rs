@@ -61,7 +61,8 @@ fn step(operation: &str, body: &Value) -> Step {
 }
 
 fn taking(condition: &str) -> Step {
-    if condition.contains("attribute_not_exists") { Step::Acquire } else { Step::TakeOver }
+    // Some formats' guards say as well what else is not on the row.
+    if condition.contains("attribute_not_exists(#key)") { Step::Acquire } else { Step::TakeOver }
 }
 
 /// Whether the expression assigns to the attribute.
@@ -129,7 +130,9 @@ mod tests {
         let put = |condition: &str| json!({ "Item": { "key": { "S": "k" }, "owner": { "S": "me" } }, "ConditionExpression": condition });
         let acquire = passing("PutItem", put("attribute_not_exists(#key)"));
         assert_eq!((acquire.step, acquire.owner.as_deref()), (Step::Acquire, Some("me")));
-        assert_eq!(passing("PutItem", put("#owner = :seen_owner")).step, Step::TakeOver);
+        for guard in ["#owner = :seen_owner", "attribute_not_exists(#format) AND #owner = :seen_owner"] {
+            assert_eq!(passing("PutItem", put(guard)).step, Step::TakeOver);
+        }
         assert_eq!(passing("DeleteItem", json!({})).step, Step::Release);
     }
 

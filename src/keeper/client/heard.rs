@@ -13,7 +13,7 @@ pub(super) const ID: u64 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) owner: OwnerId,
-    pub(crate) token: FencingToken,
+    pub(crate) token: Option<FencingToken>,
     pub(crate) waited: Duration,
     pub(crate) attempts: u32,
 }

@@ -48,7 +48,7 @@ impl LeaseTask {
     fn hold(&mut self, acquired: Acquired, unwanted: bool) {
         self.row = Some(TakenRow {
             owner: acquired.owner,
-            version: acquired.version,
+            version: acquired.version.counter(),
             attempts: acquired.attempts,
             took_over: acquired.took_over,
             granted_at: None,
@@ -83,11 +83,11 @@ impl LeaseTask {
         self.machine = Machine::Contending(Box::new(contender));
     }
 
-    fn grant(&mut self, token: FencingToken, valid_for: Duration) {
+    fn grant(&mut self, token: Option<FencingToken>, valid_for: Duration) {
         let now = self.to.shared.now().mono;
         let waited_ms = millis(now.since(self.asked));
         let Some(row) = &mut self.row else { return };
-        row.version = token.get();
+        row.version = token.map(FencingToken::get);
         let (owner, attempts, took_over) = (row.owner, row.attempts, row.took_over);
         let (id, valid_for_ms) = (self.to.id, millis(valid_for));
         let granted = FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts };

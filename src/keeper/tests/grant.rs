@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::memory_store::Fate;
 use super::support::{SECOND, Told, World, acquire};
 use crate::keeper::KeeperOptions;
-use crate::protocol::{FailureKind, OwnerId, Request, Row, Unusable};
+use crate::protocol::{FailureKind, Format, OwnerId, Request, Row, Unusable, Version};
 use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, Table, ToKeeper};
 
 fn leases_written(world: &World, key: &str) -> Vec<Duration> {
@@ -31,7 +31,7 @@ async fn a_free_key_is_granted_renewed_every_third_of_the_lease_and_released() {
     sleep(95 * SECOND).await;
     assert_eq!(world.store.renewals("a"), 9);
     let Row::Held(row) = world.store.row("a") else { panic!("not held") };
-    assert_eq!(row.version, grant.token + 9);
+    assert_eq!(row.version, Version::Counter(grant.token + 9));
 
     client.release(1, ReleaseReason::Finished, true).await;
     assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
@@ -195,7 +195,9 @@ async fn what_the_store_refuses_is_told_by_its_kind() {
         assert_eq!(client.failed(id).await.0, told);
     }
     world.store.decide(|_, _| Fate::USUAL);
-    world.store.put("a", Row::Unusable(Unusable::Foreign { format: Some("other".to_owned()) }));
+    world
+        .store
+        .put("a", Row::Unusable(Unusable::Foreign { expected: Format::LeaseholdV1, format: Some("other".to_owned()) }));
     client.acquire(acquire(1, "a")).await;
     assert_eq!(client.failed(1).await.0, FailKind::ForeignRow);
     world.all_ended().await;

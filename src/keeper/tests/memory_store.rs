@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::support::TestClock;
 use crate::clock::{Clock as _, Wall};
-use crate::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row};
+use crate::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Version};
 use crate::store::{Lock, Store};
 
 /// What happens to one request.
@@ -63,6 +63,8 @@ struct State {
     decide: Decide,
     connections_dropped: usize,
     cancelled: usize,
+    /// Whether answers have a `Date`.
+    dates: bool,
 }
 
 impl MemoryStore {
@@ -73,6 +75,7 @@ impl MemoryStore {
             decide: Box::new(|_, _| Fate::USUAL),
             connections_dropped: 0,
             cancelled: 0,
+            dates: true,
         };
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
@@ -80,6 +83,11 @@ impl MemoryStore {
     /// From here on each request's fate is decided by this.
     pub(super) fn decide(&self, decide: impl FnMut(&str, &Request) -> Fate + Send + 'static) {
         self.state.lock().unwrap().decide = Box::new(decide);
+    }
+
+    /// From here on no answer has a `Date`.
+    pub(super) fn leave_out_dates(&self) {
+        self.state.lock().unwrap().dates = false;
     }
 
     pub(super) fn row(&self, key: &str) -> Row {
@@ -132,19 +140,25 @@ impl MemoryStore {
         let owner_now = if let Row::Held(held) = &row { Some((held.owner, held.version)) } else { None };
         let new = match request {
             Request::Read => return Outcome::Read { row },
-            Request::Acquire { owner, at, lease, expires_at, unknown } => match &row {
+            Request::Acquire { owner, version, at, lease, expires_at, unknown } => match &row {
                 Row::Held(held) if !unknown.contains(&held.owner) => return refused,
                 Row::Unusable(_) => return refused,
-                Row::Held(HeldRow { version, .. }) | Row::Free { version } => {
-                    held(owner, version + 1, lease, expires_at, &lock.holder)
+                Row::Held(HeldRow { version: old, .. }) => {
+                    held(owner, version.unwrap_or(after(*old)), lease, expires_at, &lock.holder)
                 }
-                Row::Absent => held(owner, at.as_millis() + 1, lease, expires_at, &lock.holder),
+                Row::Free { version: old } => {
+                    held(owner, after(Version::Counter(*old)), lease, expires_at, &lock.holder)
+                }
+                Row::Absent => {
+                    let seed = Version::Counter(at.as_millis() + 1);
+                    held(owner, version.unwrap_or(seed), lease, expires_at, &lock.holder)
+                }
             },
-            Request::TakeOver { owner, lease, expires_at, seen_owner, seen_version, .. } => {
+            Request::TakeOver { owner, version, lease, expires_at, seen_owner, seen_version, .. } => {
                 if owner_now != Some((seen_owner, seen_version)) {
                     return refused;
                 }
-                held(owner, seen_version + 1, lease, expires_at, &lock.holder)
+                held(owner, version.unwrap_or(after(seen_version)), lease, expires_at, &lock.holder)
             }
             Request::Renew { owner, version, new_version, expires_at } => match row {
                 Row::Held(row) if (row.owner, row.version) == (owner, version) => {
@@ -153,20 +167,27 @@ impl MemoryStore {
                 _ => return refused,
             },
             Request::Release { owners, .. } => match &row {
-                Row::Held(held) if owners.contains(&held.owner) => Row::Free { version: held.version },
+                // A version that is no counter is one of a format that keeps no free rows.
+                Row::Held(held) if owners.contains(&held.owner) => {
+                    held.version.counter().map_or(Row::Absent, |version| Row::Free { version })
+                }
                 _ => return refused,
             },
         };
         let version = match &new {
             Row::Held(held) => held.version,
-            _ => 0,
+            _ => Version::Counter(0),
         };
         state.rows.insert(lock.key.clone(), new);
         Outcome::Written { version }
     }
 }
 
-fn held(owner: OwnerId, version: u64, lease: Duration, expires_at: Option<Wall>, holder: &HolderInfo) -> Row {
+fn after(version: Version) -> Version {
+    version.counter().map_or(version, |counter| Version::Counter(counter + 1))
+}
+
+fn held(owner: OwnerId, version: Version, lease: Duration, expires_at: Option<Wall>, holder: &HolderInfo) -> Row {
     Row::Held(HeldRow { owner, version, lease, expires_at, holder: Some(Box::new(holder.clone())) })
 }
 
@@ -191,7 +212,10 @@ impl Store for MemoryStore {
         .await;
         dropped.answered = true;
         match outcome {
-            Ok(outcome) => Answer { outcome, date: Some(self.clock.now().wall.as_millis() / 1000) },
+            Ok(outcome) => {
+                let date = self.clock.now().wall.as_millis() / 1000;
+                Answer { outcome, date: Some(date).filter(|_| self.state.lock().unwrap().dates) }
+            }
             Err(_) => Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), date: None },
         }
     }

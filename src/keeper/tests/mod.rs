@@ -4,6 +4,7 @@ mod crash;
 mod crowd;
 mod drain;
 mod event_log;
+mod formats;
 mod grant;
 mod hostile;
 mod in_process;

@@ -9,7 +9,7 @@ use tokio_test::{assert_pending, assert_ready_eq};
 use super::support::TestClock;
 use crate::keeper::counts::Counters;
 use crate::keeper::wire::Wire;
-use crate::protocol::{Answer, HolderInfo, Outcome, Request};
+use crate::protocol::{Answer, HolderInfo, Outcome, Request, Version};
 use crate::session::Table;
 use crate::store::{Lock, Store};
 
@@ -24,7 +24,7 @@ impl Store for LastLook {
     async fn send(&self, _: &Lock, _: Request, limit: Duration) -> Answer {
         sleep(limit).await;
         sleep(Duration::from_millis(10)).await;
-        Answer { outcome: Outcome::Written { version: 7 }, date: None }
+        Answer { outcome: Outcome::Written { version: Version::Counter(7) }, date: None }
     }
 
     async fn warm_up(&self) {}
@@ -43,7 +43,7 @@ async fn an_answer_that_was_there_before_the_end_of_the_pause_counts() {
     let mut sending = tokio_test::task::spawn(wire.send(&lock, Request::Read, LIMIT, None));
     assert_pending!(sending.poll());
     advance(PAUSE).await;
-    assert_eq!(sending.await.outcome, Outcome::Written { version: 7 });
+    assert_eq!(sending.await.outcome, Outcome::Written { version: Version::Counter(7) });
 }
 
 #[tokio::test(start_paused = true)]

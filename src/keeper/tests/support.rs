@@ -259,7 +259,7 @@ impl Client {
     pub(super) async fn granted(&mut self, id: u64) -> Grant {
         match self.receive().await {
             FromKeeper::Granted { id: told, owner, token, valid_for_ms, waited_ms, attempts } if told == id => {
-                Grant { owner, token: token.get(), valid_for_ms, waited_ms, attempts }
+                Grant { owner, token: token.unwrap().get(), valid_for_ms, waited_ms, attempts }
             }
             line => panic!("no grant of {id}: {line:?}"),
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::memory_store::Fate;
 use super::support::{Client, SECOND, START_MS, World};
 use crate::clock::{Clock as _, Wall};
-use crate::protocol::{FailureKind, HeldRow, HolderInfo, OwnerId, Request, Row};
+use crate::protocol::{FailureKind, HeldRow, HolderInfo, OwnerId, Request, Row, Version};
 use crate::session::{FromKeeper, ToKeeper};
 
 #[allow(unreachable_pub, reason = "the layer's tests share it")]
@@ -76,7 +76,7 @@ impl Replay {
                     "orders:A-17",
                     Row::Held(HeldRow {
                         owner: OwnerId::from_u128(9),
-                        version: START_MS,
+                        version: Version::Counter(START_MS),
                         lease: 30 * SECOND,
                         expires_at: Some(Wall::from_millis(START_MS + 30_000)),
                         holder: Some(Box::new(holder)),

@@ -6,7 +6,7 @@ use super::{Attempt, Contender, InFlight, Kind};
 use crate::clock::Now;
 use crate::protocol::row::rounded_up;
 use crate::protocol::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
-use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample};
+use crate::protocol::{Action, Context, OwnerId, Request, RequestId, Sample, Version, Versions};
 
 /// The least that one request of several gets: two such fit into the shortest wait that is worth dividing.
 const SHORTEST_SHARE: Duration = Duration::from_millis(750);
@@ -16,7 +16,8 @@ impl Contender {
         let attempt = self.new_attempt(cx, false);
         let Attempt { owner, expires_at, .. } = attempt;
         let unknown = self.replaceable(cx, owner);
-        let request = Request::Acquire { owner, at: cx.now.wall, lease: self.settings.lease, expires_at, unknown };
+        let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
+        let request = Request::Acquire { owner, version, at, lease, expires_at, unknown };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -27,8 +28,8 @@ impl Contender {
         };
         let attempt = self.new_attempt(cx, true);
         let Attempt { owner, expires_at, .. } = attempt;
-        let (at, lease) = (cx.now.wall, self.settings.lease);
-        let request = Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version };
+        let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
+        let request = Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -42,6 +43,14 @@ impl Contender {
             rounded_up(server.unwrap_or(cx.now.wall) + self.settings.lease)
         });
         Attempt { owner: self.identity(fresh), expires_at, took_over }
+    }
+
+    /// The version that an attempt writes, where the store does not count one on.
+    fn first_version(&self, cx: &mut Context<'_>) -> Option<Version> {
+        match self.settings.format.abilities().versions {
+            Versions::Counted => None,
+            Versions::Opaque => Some(cx.entropy.version()),
+        }
     }
 
     pub(super) fn send(&mut self, cx: &mut Context<'_>, kind: Kind, request: Request) {

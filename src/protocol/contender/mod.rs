@@ -102,7 +102,7 @@ impl Contender {
     #[must_use]
     pub fn new(settings: Settings, subject: Subject, budget: Budget, epoch: Epoch, now: Now) -> Self {
         Self {
-            settings: settings.in_whole_millis(),
+            settings: settings.as_a_row_holds_them(),
             subject,
             budget,
             epoch,

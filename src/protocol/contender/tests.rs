@@ -8,7 +8,8 @@ use super::{Budget, Contender};
 use crate::clock::Wall;
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, read, refused, sent, written};
 use crate::protocol::{
-    Action, FailureKind, HeldRow, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
+    Action, FailureKind, Format, HeldRow, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
+    Version,
 };
 
 fn subject() -> Subject {
@@ -54,7 +55,7 @@ fn a_free_row_is_taken_by_the_first_write() {
     rig.advance(20);
     contender.handle_answer(&mut rig.cx(), id, written(7));
     let Some(Action::Acquired { acquired, unwanted: false }) = contender.poll_action() else { panic!("not acquired") };
-    assert_eq!((acquired.owner, acquired.version, acquired.sent), (owner(1), 7, began));
+    assert_eq!((acquired.owner, acquired.version, acquired.sent), (owner(1), Version::Counter(7), began));
     assert_eq!((acquired.waited, acquired.attempts, acquired.took_over), (ms(20), 1, false));
     assert!(contender.is_finished());
     assert_eq!(contender.poll_action(), None);
@@ -77,14 +78,14 @@ fn without_a_wait_one_attempt_is_sent_and_busy_names_the_holder() {
 fn without_a_wait_a_lease_observed_to_be_over_is_taken_at_once() {
     let mut rig = Rig::new();
     let now = rig.now();
-    rig.observations.record(&subject(), owner(99), 5, ms(4_000), now);
+    rig.observations.record(&subject(), owner(99), Version::Counter(5), ms(4_000), now);
     rig.advance(4_000);
     let mut contender = contender(&mut rig, 0, None);
     let (id, ..) = sent(contender.poll_action());
     contender.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 4_000)));
     let (id, request, _) = sent(contender.poll_action());
     assert!(
-        matches!(request, Request::TakeOver { seen_owner, seen_version: 5, .. } if seen_owner == owner(99)),
+        matches!(request, Request::TakeOver { seen_owner, seen_version: Version::Counter(5), .. } if seen_owner == owner(99)),
         "{request:?}"
     );
     contender.handle_answer(&mut rig.cx(), id, written(6));
@@ -113,14 +114,19 @@ fn who_waits_for_server_time_wakes_when_it_is_there_and_does_not_look_over_and_o
     let (id, ..) = sent(contender.poll_action());
     // Server time is past this in 10 ms and 5 % of them; an answer before that says the second again that is not enough.
     let end = Wall::from_epoch(std::time::Duration::from_secs(BEGIN)) - ms(4_990);
-    let row =
-        Row::Held(HeldRow { owner: owner(50), version: 4, lease: ms(6_000), expires_at: Some(end), holder: None });
+    let row = Row::Held(HeldRow {
+        owner: owner(50),
+        version: Version::Counter(4),
+        lease: ms(6_000),
+        expires_at: Some(end),
+        holder: None,
+    });
     contender.handle_answer(&mut rig.cx(), id, refused(row));
     let began = rig.now();
     sleep(&mut rig, &mut contender);
     assert!(rig.now().mono.since(began.mono) < ms(11));
     let (_, request, _) = sent(contender.poll_action());
-    assert!(matches!(request, Request::TakeOver { seen_version: 4, .. }), "{request:?}");
+    assert!(matches!(request, Request::TakeOver { seen_version: Version::Counter(4), .. }), "{request:?}");
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn what_trying_again_will_not_change_is_told_at_once() {
 
     let mut other = contender(&mut rig, 2_000, None);
     let (id, ..) = sent(other.poll_action());
-    let foreign = Unusable::Foreign { format: None };
+    let foreign = Unusable::Foreign { expected: Format::LeaseholdV1, format: None };
     other.handle_answer(&mut rig.cx(), id, refused(Row::Unusable(foreign.clone())));
     assert_eq!(verdict(other.poll_action()), Verdict::Unusable(foreign));
     assert!(one.is_finished() && other.is_finished());

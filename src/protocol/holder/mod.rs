@@ -18,7 +18,7 @@ use std::time::Duration;
 use super::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
 use super::{
     Acquired, Action, Answer, Context, Epoch, Failure, LossReason, Outcome, OwnerId, Request, RequestId, Sample,
-    Settings, Verdict,
+    Settings, Verdict, Version,
 };
 use crate::clock::{Mono, Now};
 
@@ -45,7 +45,7 @@ pub struct Holder {
     /// No grant counts after this. Where the deadline is unknown, what comes before the grant may take as long as one
     /// more request.
     latest: Option<Mono>,
-    version: u64,
+    version: Version,
     validity: Validity,
     phase: Phase,
     in_flight: Option<InFlight>,
@@ -81,7 +81,7 @@ struct InFlight {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
-    Renewal { new_version: u64 },
+    Renewal { new_version: Version },
     Release,
 }
 
@@ -89,7 +89,7 @@ impl Holder {
     /// The lease on a row that a contender took. `settings.lease` must be the lease that was written.
     #[must_use]
     pub fn new(settings: Settings, acquired: Acquired, renewals: Renewals, latest: Option<Mono>) -> Self {
-        let settings = settings.in_whole_millis();
+        let settings = settings.as_a_row_holds_them();
         Self {
             settings,
             renewals,

@@ -15,7 +15,8 @@ impl Holder {
     }
 
     pub(super) fn send_release(&mut self, cx: &mut Context<'_>) {
-        let ttl = Some(free_until(cx.now, self.version));
+        let stays = !self.settings.format.abilities().release_deletes;
+        let ttl = self.version.counter().filter(|_| stays).map(|version| free_until(cx.now, version));
         let request = Request::Release { owners: vec![self.acquired.owner], ttl };
         self.send(cx, Kind::Release, request);
     }

@@ -7,7 +7,7 @@ use super::{Holder, Kind, Phase, Validity};
 use crate::clock::{Mono, Now};
 use crate::protocol::row::rounded_up;
 use crate::protocol::{
-    Action, Context, Failure, FailureKind, LossReason, Mutant, Outcome, OwnerId, Request, Row, Sample, Verdict,
+    Action, Context, Failure, FailureKind, LossReason, Mutant, Outcome, OwnerId, Request, Row, Sample, Verdict, Version,
 };
 
 impl Holder {
@@ -16,9 +16,10 @@ impl Holder {
             let server = sample.upper(cx.now, granularity(&self.settings));
             rounded_up(server + self.settings.lease)
         });
-        let next = self.version.saturating_add(1);
+        let next = self.version.next(cx.entropy);
         let raised = if self.phase == Phase::Confirming { self.raised(cx) } else { None };
-        let new_version = raised.map_or(next, |raised| raised.max(next));
+        // Only counters are ever raised, and of two the higher one is the greater.
+        let new_version = raised.map_or(next, |raised| Version::Counter(raised).max(next));
         let request = Request::Renew { owner: self.acquired.owner, version: self.version, new_version, expires_at };
         self.send(cx, Kind::Renewal { new_version }, request);
     }
@@ -36,7 +37,7 @@ impl Holder {
         sample.filter(|sample| cx.now.larger_elapsed(sample.sent) <= self.settings.lease)
     }
 
-    pub(super) fn handle_renewal(&mut self, cx: &mut Context<'_>, sent: Now, new_version: u64, outcome: Outcome) {
+    pub(super) fn handle_renewal(&mut self, cx: &mut Context<'_>, sent: Now, new_version: Version, outcome: Outcome) {
         match outcome {
             Outcome::Written { .. } => {
                 let from = if self.settings.rules.broken(Mutant::ValidityFromAnswer) { cx.now } else { sent };
@@ -81,7 +82,7 @@ impl Holder {
     }
 
     /// Only an answered success extends validity, from before it was sent.
-    pub(super) fn extend(&mut self, from: Now, version: u64) {
+    pub(super) fn extend(&mut self, from: Now, version: Version) {
         self.version = version;
         self.retries = 0;
         self.last_failure = None;

@@ -4,8 +4,8 @@ use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};
 use crate::protocol::{
-    Acquired, Action, Answer, FailureKind, FencingToken, LossReason, Outcome, Request, Row, Sample, Settings, Unusable,
-    Verdict,
+    Acquired, Action, Answer, FailureKind, FencingToken, Format, LossReason, Outcome, Request, Row, Sample, Settings,
+    Unusable, Verdict, Version,
 };
 
 const LEASE: u64 = 6_000;
@@ -23,7 +23,7 @@ fn acquired(rig: &mut Rig) -> Acquired {
     rig.server_time.record(sample);
     Acquired {
         owner: owner(1),
-        version: VERSION,
+        version: Version::Counter(VERSION),
         sent: now,
         expires_at: Some(now.wall + ms(LEASE)),
         sample: Some(sample),
@@ -50,7 +50,7 @@ fn started(rig: &mut Rig, acquired: Acquired, latest: Option<u64>) -> Holder {
 fn granted(rig: &mut Rig) -> Holder {
     let acquired = acquired(rig);
     let mut holder = started(rig, acquired, None);
-    let grant = Action::Granted { token: FencingToken::new(VERSION), valid_for: ms(5_400) };
+    let grant = Action::Granted { token: Some(FencingToken::new(VERSION)), valid_for: ms(5_400) };
     assert_eq!(holder.poll_action(), Some(grant));
     holder
 }
@@ -80,7 +80,9 @@ fn a_renewal_is_due_at_a_third_and_extends_from_before_it_was_sent() {
     wake(&mut rig, &mut holder, 2_000);
     let before = rig.now();
     let (id, request, timeout) = sent(holder.poll_action());
-    assert!(matches!(request, Request::Renew { version: VERSION, new_version, .. } if new_version == VERSION + 1));
+    assert!(
+        matches!(request, Request::Renew { version: Version::Counter(VERSION), new_version, .. } if new_version == Version::Counter(VERSION + 1))
+    );
     assert_eq!(timeout, ms(2_000));
     rig.advance(1_000);
     holder.handle_answer(&mut rig.cx(), id, written(VERSION + 1));
@@ -157,7 +159,7 @@ fn adopting_a_late_write_of_ones_own_takes_its_version_and_no_validity() {
     assert_eq!(holder.validity(), before);
     let (_, request, _) = sent(holder.poll_action());
     assert!(matches!(request, Request::Renew { version, new_version, .. }
-        if version == VERSION + 1 && new_version == VERSION + 2));
+        if version == Version::Counter(VERSION + 1) && new_version == Version::Counter(VERSION + 2)));
 }
 
 #[test]
@@ -284,7 +286,7 @@ fn an_expires_at_far_too_early_is_put_right_before_the_grant() {
     assert!(matches!(request, Request::Renew { expires_at: Some(at), .. } if at == right), "{request:?}");
     assert!(holder.validity().is_none());
     holder.handle_answer(&mut rig.cx(), id, written(VERSION + 1));
-    let grant = Action::Granted { token: FencingToken::new(VERSION + 1), valid_for: ms(5_400) };
+    let grant = Action::Granted { token: Some(FencingToken::new(VERSION + 1)), valid_for: ms(5_400) };
     assert_eq!(holder.poll_action(), Some(grant));
 }
 
@@ -297,7 +299,7 @@ fn without_a_date_a_renewal_removes_expires_at_before_the_grant() {
     let mut holder = started(&mut rig, acquired, None);
     let (id, request, _) = sent(holder.poll_action());
     assert!(matches!(request, Request::Renew { expires_at: None, .. }), "{request:?}");
-    let answer = Answer { outcome: Outcome::Written { version: VERSION + 1 }, date: None };
+    let answer = Answer { outcome: Outcome::Written { version: Version::Counter(VERSION + 1) }, date: None };
     holder.handle_answer(&mut rig.cx(), id, answer);
     assert!(matches!(holder.poll_action(), Some(Action::Granted { .. })));
 }
@@ -308,16 +310,18 @@ fn a_version_from_a_wrong_clock_is_raised_before_the_grant_with_or_without_serve
         let mut rig = Rig::new();
         let now = rig.now();
         let mut acquired = acquired(&mut rig);
-        acquired.version = 17;
+        acquired.version = Version::Counter(17);
         acquired.expires_at = acquired.expires_at.filter(|_| server_time);
         let settings = Settings { server_time, ..settings() };
         let mut holder = Holder::new(settings, acquired, endless(now), None);
         holder.start(&mut rig.cx(), false);
         let (id, request, _) = sent(holder.poll_action());
         let raised = BEGIN * 1_000;
-        assert!(matches!(request, Request::Renew { version: 17, new_version, .. } if new_version == raised));
+        assert!(
+            matches!(request, Request::Renew { version: Version::Counter(17), new_version, .. } if new_version == Version::Counter(raised))
+        );
         holder.handle_answer(&mut rig.cx(), id, written(raised));
-        let grant = Action::Granted { token: FencingToken::new(raised), valid_for: ms(5_400) };
+        let grant = Action::Granted { token: Some(FencingToken::new(raised)), valid_for: ms(5_400) };
         assert_eq!(holder.poll_action(), Some(grant));
     }
 }
@@ -375,7 +379,7 @@ fn before_the_grant_a_hopeless_failure_is_told_at_once_and_a_lost_row_too() {
 fn before_the_grant_a_row_that_turned_into_something_else_is_named() {
     let mut rig = Rig::new();
     let (mut holder, id) = confirming(&mut rig, None);
-    let foreign = Unusable::Foreign { format: None };
+    let foreign = Unusable::Foreign { expected: Format::LeaseholdV1, format: None };
     holder.handle_answer(&mut rig.cx(), id, refused(Row::Unusable(foreign.clone())));
     assert_eq!(holder.poll_action(), Some(Action::Verdict(Verdict::Unusable(foreign))));
     assert_eq!(holder.poll_action(), Some(Action::Released(Ok(()))), "and is not written to");

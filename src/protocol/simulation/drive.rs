@@ -9,7 +9,7 @@ use super::queue::Event;
 use super::trace;
 use super::violation::Violation;
 use super::world::World;
-use crate::protocol::{Action, Answer, Context, Holder, Outcome, Request, RequestId};
+use crate::protocol::{Action, Answer, Context, FencingToken, Holder, Outcome, Request, RequestId};
 
 enum Input {
     Start,
@@ -177,9 +177,10 @@ impl World {
             }
             Action::Granted { token, valid_for } => {
                 self.note(Some(self.sessions[id].keeper), || {
-                    format!("S{id} is GRANTED token {token}, valid for {valid_for:?}")
+                    let token = token.map_or_else(String::new, |token| format!(" token {token},"));
+                    format!("S{id} is GRANTED{token} valid for {valid_for:?}")
                 });
-                self.granted(id, token.get(), valid_for)
+                self.granted(id, token, valid_for)
             }
             Action::AtRisk => {
                 self.note(Some(self.sessions[id].keeper), || format!("S{id} is at risk"));
@@ -240,7 +241,7 @@ impl World {
         Ok(())
     }
 
-    fn granted(&mut self, id: usize, token: u64, valid_for: Duration) -> Result<(), Violation> {
+    fn granted(&mut self, id: usize, token: Option<FencingToken>, valid_for: Duration) -> Result<(), Violation> {
         self.report.grants += 1;
         let session = &self.sessions[id];
         let now = self.keepers[session.keeper].clock.read(self.now);
@@ -255,10 +256,15 @@ impl World {
             return Err(Violation::NotRecovered);
         }
         let key = session.key;
-        if token <= self.tokens[key] {
-            return Err(Violation::TokenFell);
+        if token.is_some() != self.format.abilities().fencing_token() {
+            return Err(Violation::TokenOutOfPlace);
         }
-        self.tokens[key] = token;
+        if let Some(token) = token.map(FencingToken::get) {
+            if token <= self.tokens[key] {
+                return Err(Violation::TokenFell);
+            }
+            self.tokens[key] = token;
+        }
         self.believers.push(id);
         self.ended(id, End::Granted)?;
         self.work(id);

@@ -1,4 +1,5 @@
-//! The protocol's deterministic simulation: the very machines that the keeper pumps, against a hostile world.
+//! The protocol's deterministic simulation: the very machines that the keeper pumps, against a hostile world, over a table
+//! of one row format or another.
 //!
 //! A seed decides everything: the environments and their clocks, the network, the freezes and crashes. One store keeps
 //! the rows. After each event the invariants in [`Violation`] are checked; at the end a fresh contender must get every
@@ -33,7 +34,7 @@ mod world;
 
 pub use violation::Violation;
 
-use super::{Mutant, Rules};
+use super::{Format, Mutant, Rules};
 use trace::Trace;
 use world::World;
 
@@ -106,16 +107,16 @@ impl Default for Report {
     }
 }
 
-/// Runs one seed, with one rule switched off where a mutant is given.
+/// Runs one seed over a table of that row format, with one rule switched off where a mutant is given.
 #[must_use]
-pub fn run(seed: u64, mutant: Option<Mutant>) -> Report {
-    World::new(seed, rules(mutant), Trace::default()).run().0
+pub fn run(seed: u64, format: Format, mutant: Option<Mutant>) -> Report {
+    World::new(seed, format, rules(mutant), Trace::default()).run().0
 }
 
 /// Runs one seed and tells what happened, a line an event with the rows after it.
 #[must_use]
-pub fn replay(seed: u64, mutant: Option<Mutant>) -> (Report, String) {
-    let (report, trace) = World::new(seed, rules(mutant), Trace::on()).run();
+pub fn replay(seed: u64, format: Format, mutant: Option<Mutant>) -> (Report, String) {
+    let (report, trace) = World::new(seed, format, rules(mutant), Trace::on()).run();
     (report, trace.into_text())
 }
 

@@ -26,6 +26,7 @@ impl World {
         let epoch = self.keepers[keeper].server_time.begin();
         let settings = Settings {
             lease: Duration::from_micros(lease),
+            format: self.format,
             polling: Polling {
                 first: Duration::from_millis(self.random.between(10, 50)),
                 max: Duration::from_millis(self.random.between(50, 500)),

@@ -1,15 +1,16 @@
 //! The store: rows, and the conditions under which each request changes one, as [`Request`] documents them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::clock::{EPOCH, MS, Micros, SECOND};
 use super::violation::Violation;
 use crate::clock::Wall;
-use crate::protocol::{HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules};
+use crate::protocol::{Format, HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules, Version};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stored {
-    pub(super) version: u64,
+    pub(super) version: Version,
     pub(super) lease: Duration,
     pub(super) owner: Option<OwnerId>,
     pub(super) expires_at: Option<Wall>,
@@ -20,7 +21,10 @@ pub(super) struct Stored {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     pub(super) rows: Vec<Option<Stored>>,
+    format: Format,
     rules: Rules,
+    /// The opaque versions that rows had.
+    had: BTreeSet<Version>,
 }
 
 /// Server time in whole seconds, as a front end says it whose clock is `skew` off.
@@ -29,23 +33,23 @@ pub(super) fn date(at: Micros, skew: i64) -> u64 {
 }
 
 impl Store {
-    pub(super) fn new(keys: usize, rules: Rules) -> Self {
-        Self { rows: vec![None; keys], rules }
+    pub(super) fn new(keys: usize, format: Format, rules: Rules) -> Self {
+        Self { rows: vec![None; keys], format, rules, had: BTreeSet::new() }
     }
 
     /// Carries out one request as one indivisible step.
     pub(super) fn apply(&mut self, key: usize, request: &Request) -> Result<Outcome, Violation> {
-        let before = self.rows[key].as_ref().map(|row| row.version);
+        let before = self.rows[key].as_ref().map(|row| (row.owner, row.version));
         let outcome = match request {
-            Request::Acquire { owner, at, lease, expires_at, unknown } => {
+            Request::Acquire { owner, version, at, lease, expires_at, unknown } => {
                 let allowed =
                     self.rows[key].as_ref().is_none_or(|row| row.owner.is_none_or(|holder| unknown.contains(&holder)));
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *at, *lease, *expires_at)
+                self.take(key, *owner, *version, *at, *lease, *expires_at)
             }
-            Request::TakeOver { owner, at, lease, expires_at, seen_owner, seen_version } => {
+            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version } => {
                 let any_version = self.rules.broken(Mutant::TakeoverWithoutVersion);
                 let allowed = self.rows[key]
                     .as_ref()
@@ -53,7 +57,7 @@ impl Store {
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *at, *lease, *expires_at)
+                self.take(key, *owner, *version, *at, *lease, *expires_at)
             }
             Request::Renew { owner, version, new_version, expires_at } => {
                 let any_version = self.rules.broken(Mutant::RenewalWithoutVersion);
@@ -79,12 +83,16 @@ impl Store {
                 else {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 };
-                row.owner = None;
-                row.expires_at = None;
-                if ttl.is_some() {
-                    row.ttl = *ttl;
+                if self.format.abilities().release_deletes {
+                    self.rows[key] = None;
+                } else {
+                    row.owner = None;
+                    row.expires_at = None;
+                    if ttl.is_some() {
+                        row.ttl = *ttl;
+                    }
                 }
-                Outcome::Written { version: 0 }
+                Outcome::Written { version: Version::Counter(0) }
             }
             Request::Read => Outcome::Read { row: self.row(key) },
         };
@@ -92,10 +100,17 @@ impl Store {
         if row.owner.is_some() && row.ttl.is_some() {
             return Err(Violation::HeldRowHasTtl);
         }
-        if before.is_some_and(|before| row.version < before) {
-            return Err(Violation::VersionFell);
-        }
-        Ok(outcome)
+        let fell = match row.version {
+            Version::Counter(_) => before.is_some_and(|(_, before)| row.version < before),
+            // In a run these are numbered as they are made up. Others see no order in them, but of one owner's writes none
+            // may undo a later one.
+            version @ Version::Opaque(_) if before.is_none_or(|(_, before)| before != version) => {
+                let undone = before.is_some_and(|(owner, before)| owner == row.owner && version < before);
+                !self.had.insert(version) || undone
+            }
+            Version::Opaque(_) => false,
+        };
+        if fell { Err(Violation::VersionFell) } else { Ok(outcome) }
     }
 
     /// DynamoDB's TTL: the row goes at some time after its `ttl`. True when it went.
@@ -107,10 +122,19 @@ impl Store {
         due
     }
 
-    fn take(&mut self, key: usize, owner: OwnerId, at: Wall, lease: Duration, expires_at: Option<Wall>) -> Outcome {
+    fn take(
+        &mut self,
+        key: usize,
+        owner: OwnerId,
+        version: Option<Version>,
+        at: Wall,
+        lease: Duration,
+        expires_at: Option<Wall>,
+    ) -> Outcome {
         let seed = if self.rules.broken(Mutant::SeedZero) { 0 } else { at.as_millis() };
         let old = self.rows[key].as_ref();
-        let version = old.map_or(seed, |row| row.version) + 1;
+        let counted = old.and_then(|row| row.version.counter()).unwrap_or(seed) + 1;
+        let version = version.unwrap_or(Version::Counter(counted));
         let keep_ttl = self.rules.broken(Mutant::TtlLeftOnHeldRow);
         let keep_old = expires_at.is_none() && self.rules.broken(Mutant::OldExpiresAtKept);
         let ttl = old.and_then(|row| row.ttl).filter(|_| keep_ttl);
@@ -123,7 +147,7 @@ impl Store {
     fn row(&self, key: usize) -> Row {
         match &self.rows[key] {
             None => Row::Absent,
-            Some(Stored { owner: None, version, .. }) => Row::Free { version: *version },
+            Some(Stored { owner: None, version, .. }) => Row::Free { version: version.counter().unwrap_or_default() },
             Some(Stored { owner: Some(owner), version, lease, expires_at, .. }) => Row::Held(HeldRow {
                 owner: *owner,
                 version: *version,

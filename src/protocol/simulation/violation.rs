@@ -9,8 +9,12 @@ pub enum Violation {
     /// A fencing token is not higher than the one before it.
     #[error("a fencing token is not higher than the last one")]
     TokenFell,
-    /// A row's version went down while the row lived.
-    #[error("a row's version fell")]
+    /// A fencing token was given out in a row format that has none, or none in one that has.
+    #[error("a grant with a fencing token that the row format has not, or without the one that it has")]
+    TokenOutOfPlace,
+    /// A row's version went down while the row lived; where versions are no counters, an earlier write of its owner undid a
+    /// later one, or a version came back.
+    #[error("a row's version fell, or an earlier one came back")]
     VersionFell,
     /// A held row has a `ttl` and could be swept.
     #[error("a held row has a `ttl`")]

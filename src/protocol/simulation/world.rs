@@ -9,7 +9,7 @@ use super::store::{Store, until_expiry};
 use super::trace::Trace;
 use super::violation::Violation;
 use super::weather::Weather;
-use crate::protocol::{Rules, Subject};
+use crate::protocol::{Format, Rules, Subject};
 
 /// No honest run has more events than this.
 const MOST_EVENTS: u32 = 100_000;
@@ -20,6 +20,8 @@ pub(super) struct World {
     pub(super) random: Random,
     pub(super) weather: Weather,
     pub(super) rules: Rules,
+    /// The row format of the one table.
+    pub(super) format: Format,
     pub(super) queue: Queue,
     pub(super) store: Store,
     pub(super) subjects: Vec<Subject>,
@@ -41,7 +43,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new(seed: u64, rules: Rules, trace: Trace) -> Self {
+    pub(super) fn new(seed: u64, format: Format, rules: Rules, trace: Trace) -> Self {
         let mut random = Random::new(seed);
         let weather = Weather::of(seed, &mut random);
         let keys = weather.keys as usize;
@@ -51,7 +53,7 @@ impl World {
         });
         let mut world = Self {
             now: 0,
-            store: Store::new(keys, rules),
+            store: Store::new(keys, format, rules),
             subjects: (0..keys).map(|key| Subject::from(if key == 0 { "a" } else { "b" })).collect(),
             keepers: Vec::with_capacity(8),
             sessions: Vec::with_capacity(32),
@@ -66,6 +68,7 @@ impl World {
             random,
             weather,
             rules,
+            format,
             trace,
         };
         for _ in 0..world.weather.keepers {

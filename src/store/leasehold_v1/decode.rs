@@ -6,12 +6,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{FORMAT, HIGHEST_FREE, HIGHEST_HELD, VERSION_END};
 use crate::clock::Wall;
-use crate::protocol::{HeldRow, HolderInfo, OwnerId, Row, Unusable};
+use crate::protocol::{Format, HeldRow, HolderInfo, OwnerId, Row, Unusable, Version};
 use crate::store::row_format::Item;
 use crate::store::text::printable;
 
 /// A lease this short or this long was not written by any client of this format.
-const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
+pub(in crate::store) const LEASE_MS: std::ops::RangeInclusive<u64> = 100..=86_400_000;
 
 /// A row is shown in error messages and in the session's lines, which have a limit: what people are told is cut to this
 /// many bytes, and what stands where something else was expected is told much shorter.
@@ -41,7 +41,7 @@ pub(super) fn version(value: &AttributeValue) -> Result<u64, String> {
 }
 
 fn foreign(format: Option<String>) -> Row {
-    Row::Unusable(Unusable::Foreign { format })
+    Row::Unusable(Unusable::Foreign { expected: Format::LeaseholdV1, format })
 }
 
 fn ours(item: &Item) -> Result<Row, Unusable> {
@@ -56,7 +56,7 @@ fn ours(item: &Item) -> Result<Row, Unusable> {
     };
     Ok(Row::Held(HeldRow {
         owner: owner_id(owner).map_err(|found| malformed("owner", found))?,
-        version,
+        version: Version::Counter(version),
         lease: required(item, "lease_ms", lease)?,
         expires_at: item
             .contains_key("expires_at")
@@ -67,7 +67,11 @@ fn ours(item: &Item) -> Result<Row, Unusable> {
     }))
 }
 
-fn required<T>(item: &Item, attribute: &str, read: fn(&AttributeValue) -> Result<T, String>) -> Result<T, Unusable> {
+pub(in crate::store) fn required<T>(
+    item: &Item,
+    attribute: &str,
+    read: fn(&AttributeValue) -> Result<T, String>,
+) -> Result<T, Unusable> {
     let value = item.get(attribute).ok_or_else(|| "is missing".to_owned());
     value.and_then(read).map_err(|found| malformed(attribute, found))
 }
@@ -88,7 +92,7 @@ fn natural(value: &AttributeValue) -> Result<u64, String> {
     }
 }
 
-fn lease(value: &AttributeValue) -> Result<Duration, String> {
+pub(in crate::store) fn lease(value: &AttributeValue) -> Result<Duration, String> {
     match natural(value)? {
         ms if LEASE_MS.contains(&ms) => Ok(Duration::from_millis(ms)),
         ms => Err(format!("is {ms}, not from {} to {}", LEASE_MS.start(), LEASE_MS.end())),
@@ -97,7 +101,7 @@ fn lease(value: &AttributeValue) -> Result<Duration, String> {
 
 /// Only the spelling that this format writes is an owner: a condition compares the text, so that another spelling of the
 /// same UUID would be seen but never matched. The text itself is not told: it may be another program's secret.
-fn owner_id(value: &AttributeValue) -> Result<OwnerId, String> {
+pub(in crate::store) fn owner_id(value: &AttributeValue) -> Result<OwnerId, String> {
     let AttributeValue::S(text) = value else {
         return Err(format!("is {}, not a string", kind(value)));
     };
@@ -122,7 +126,7 @@ fn holder(value: &AttributeValue) -> Option<HolderInfo> {
     })
 }
 
-fn kind(value: &AttributeValue) -> &'static str {
+pub(in crate::store) fn kind(value: &AttributeValue) -> &'static str {
     match value {
         AttributeValue::S(_) => "a string",
         AttributeValue::N(_) => "a number",

@@ -35,7 +35,7 @@ fn the_release_at_giving_up_is_sent_three_times_at_most_and_nobody_waits_for_mor
 fn a_takeover_that_fails_is_sent_again_at_the_pace_of_polling() {
     let mut rig = Rig::new();
     let now = rig.now();
-    rig.observations.record(&subject(), owner(99), 5, ms(4_000), now);
+    rig.observations.record(&subject(), owner(99), Version::Counter(5), ms(4_000), now);
     rig.advance(4_000);
     let mut contender = contender(&mut rig, 2_000, None);
     let (id, ..) = sent(contender.poll_action());

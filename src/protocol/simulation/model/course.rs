@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Model;
 use super::fact::{Fact, Facts};
-use super::state::{Environment, State};
+use super::state::{Environment, FORMAT, State};
 use super::step::{Step, What};
 use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock};
@@ -202,7 +202,8 @@ impl<'a> Course<'a> {
     pub(super) fn settings(&self, server_time: bool) -> Settings {
         let lease = std::time::Duration::from_micros(self.model.bounds.lease);
         let look = lease / POLLING_SHARE;
-        Settings { lease, polling: Polling { first: look, max: look }, server_time, rules: self.model.rules }
+        let polling = Polling { first: look, max: look };
+        Settings { lease, format: FORMAT, polling, server_time, rules: self.model.rules }
     }
 
     pub(super) fn pay(&mut self) {

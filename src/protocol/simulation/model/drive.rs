@@ -11,6 +11,7 @@ use crate::protocol::simulation::keeper::{End, Machine};
 use crate::protocol::simulation::trace;
 use crate::protocol::{
     Acquired, Action, Answer, Context, Entropy, Holder, LossReason, OwnerId, Renewals, Request, RequestId, Verdict,
+    Version,
 };
 
 /// Identities by place and count, and no jitter: a state decides what follows from it.
@@ -140,7 +141,10 @@ impl Course<'_> {
                 self.at(place).sessions[session].over = true;
                 self.ended(place, session, End::Refused)
             }
-            Action::Granted { token, valid_for } => self.granted(place, session, token.get(), valid_for),
+            Action::Granted { token, valid_for } => match token {
+                Some(token) => self.granted(place, session, token.get(), valid_for),
+                None => Err(Violation::TokenOutOfPlace),
+            },
             Action::AtRisk => {
                 self.at(place).sessions[session].warned = true;
                 Ok(())
@@ -198,7 +202,7 @@ impl Course<'_> {
     }
 
     /// Which of the two rules allows a takeover.
-    fn rule(&self, place: usize, now: Now, owner: OwnerId, version: u64) -> Fact {
+    fn rule(&self, place: usize, now: Now, owner: OwnerId, version: Version) -> Fact {
         let seen = self.state.places[place].as_ref().and_then(|at| at.observations.get(&self.model.subject));
         let observed = seen.is_some_and(|seen| {
             seen.owner == owner && seen.version == version && now.smaller_elapsed(seen.since) >= seen.lease

@@ -9,7 +9,10 @@ use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{Freeze, HOUR, Micros, PPM, SimClock};
 use crate::protocol::simulation::keeper::{End, Machine};
 use crate::protocol::simulation::store::Store;
-use crate::protocol::{Answer, Observations, Request, RequestId, Rules, ServerTime, Validity};
+use crate::protocol::{Answer, Format, Observations, Request, RequestId, Rules, ServerTime, Validity};
+
+/// The row format of the model's one table: the one that has the most rules.
+pub(super) const FORMAT: Format = Format::LeaseholdV1;
 
 /// Everything that decides what may happen next.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +91,7 @@ impl State {
         let place = |sessions| Some(Arc::new(Environment::unborn(sessions, 0)));
         Self {
             now: bounds.begins,
-            store: Store::new(1, rules),
+            store: Store::new(1, FORMAT, rules),
             places: bounds.places.iter().map(|at| place(at.sessions)).collect(),
             strays: Vec::new(),
             token: 0,

@@ -45,7 +45,7 @@ impl Course<'_> {
                     Some(_) if over => Fact::AnsweredAfterLoss,
                     Some(_) => Fact::Renewed,
                 });
-                if end.is_none() && *new_version > version + 1 {
+                if end.is_none() && new_version.counter() > version.counter().map(|version| version + 1) {
                     self.saw(Fact::Raised);
                 }
             }
