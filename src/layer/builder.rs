@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::answers::{AnswerFor, OnBusy, OnRefusal, Refuse};
+use super::batch::{BatchLayerBuilder, ReportBatchItemFailures};
 use super::core::Core;
 use super::key_source::{ByClosure, ByTemplate, TemplateText};
 use super::{LeaseLayer, Plan};
@@ -261,16 +262,35 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
+    pub(super) fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
         let Self { keys, answers, name, draft, environment, payload } = self;
         (keys, LeaseLayerBuilder { keys: (), answers, name, draft, environment, payload })
+    }
+}
+
+impl<T, K> LeaseLayerBuilder<T, K> {
+    /// Makes it a layer around a handler of single *records*, which locks each record of a batch by its own key: for SQS,
+    /// Kinesis and DynamoDB Streams. See [`batch`](super::batch).
+    ///
+    /// The template or closure is one over a record then, and `T` is a record's type.
+    pub fn per_record(self, _: ReportBatchItemFailures) -> BatchLayerBuilder<T, K> {
+        BatchLayerBuilder::new(self)
     }
 }
 
 impl<T, B> LeaseLayerBuilder<T, (), B> {
     /// Checks the settings, and makes the layer if there are keys.
     fn finish<K>(self, origin: String, keys: Result<K, String>) -> Result<LeaseLayer<T, K, B>, SettingsError> {
-        let mut problems = Vec::new();
+        self.plan(origin, keys, Vec::new()).map(LeaseLayer::new)
+    }
+
+    /// Checks the settings, adding to the problems that there are, and makes of them and the keys what a layer is.
+    pub(super) fn plan<K>(
+        self,
+        origin: String,
+        keys: Result<K, String>,
+        mut problems: Vec<String>,
+    ) -> Result<Plan<K, B>, SettingsError> {
         let keys = keys.map_err(|problem| problems.push(problem));
         let environment = self.environment.unwrap_or_else(Environment::of_process);
         let (settings, warnings) = self.draft.resolve(&environment, &mut problems);
@@ -282,8 +302,7 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let core = Core::new(settings, name);
-        Ok(LeaseLayer::new(Plan { core, keys, answers: self.answers }))
+        Ok(Plan { core: Core::new(settings, name), keys, answers: self.answers })
     }
 }
 
