@@ -77,3 +77,19 @@ async fn a_table_streams_records_with_one_key_in_a_row_share_one_acquisition() {
     assert_eq!(said, ["+1", "-1", "+2", "-2", "+3", "-3", "+4", "-4"]);
     assert_eq!((asked(&keeper, "a"), asked(&keeper, "b")), (1, 1));
 }
+
+#[tokio::test]
+async fn a_key_that_is_needed_twice_is_given_back_before_it_is_asked_for_again() {
+    let keeper = TestKeeper::new();
+    let records = [
+        in_group("y", "1", &json!({ "id": "a" })),
+        in_group("y", "2", &json!({ "id": "a" })),
+        in_group("x", "3", &json!({ "id": "b" })),
+        in_group("x", "4", &json!({ "id": "a" })),
+    ];
+    let layer = settings("{body.id}", &keeper).max_wait(std::time::Duration::ZERO).per_record(ReportBatchItemFailures);
+    let (reported, said) = run(&keeper, layer, records).await;
+    assert!(reported.is_empty(), "busy with itself: {reported:?}");
+    let at = |what: &str| said.iter().position(|said| said == what);
+    assert!(at("-3") < at("-2") && at("-2") < at("+4"), "{said:?}");
+}

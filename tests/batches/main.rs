@@ -13,3 +13,4 @@ mod schedules;
 mod stage;
 mod time;
 mod visibility;
+mod whole;

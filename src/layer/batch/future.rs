@@ -47,9 +47,11 @@ pin_project! {
         plan: Arc<Plan<K>>,
         shape: Arc<Shape<V>>,
         stage: Stage<S, T, K, V>,
-        // What the requests for busy messages are given at the end.
+        // When there has to be an answer.
         #[pin]
         timer: Option<Sleep>,
+        // Whether only the requests for busy messages are still waited for.
+        is_settled: bool,
     }
 }
 
@@ -78,7 +80,7 @@ where
         service: S,
         event: LambdaEvent<Box<RawValue>>,
     ) -> Self {
-        Self { plan, shape, stage: Stage::Fresh(service, event), timer: None }
+        Self { plan, shape, stage: Stage::Fresh(service, event), timer: None, is_settled: false }
     }
 }
 
@@ -123,27 +125,32 @@ where
         loop {
             match std::mem::replace(this.stage, Stage::Over) {
                 Stage::Fresh(service, event) => match begin(this.plan, this.shape, service, event) {
-                    Ok(running) => *this.stage = running,
+                    Ok(running) => {
+                        if let Stage::Running(groups, _) = &running {
+                            this.timer.set(groups.answer_within().map(sleep));
+                        }
+                        *this.stage = running;
+                    }
                     Err(error) => {
                         COUNTERS.refused.add_one();
                         return Poll::Ready(Err(error));
                     }
                 },
                 Stage::Running(mut groups, session) => {
-                    if groups.poll_settled(cx).is_pending() {
+                    let mut polled = groups.poll_settled(cx);
+                    if polled.is_ready() {
+                        if !std::mem::replace(this.is_settled, true) {
+                            let within =
+                                groups.answer_within().map_or(CHANGES_WITHIN, |within| within.min(CHANGES_WITHIN));
+                            this.timer.set(Some(sleep(within)));
+                        }
+                        polled = groups.changes.poll(&this.shape.when_busy, cx);
+                    }
+                    if polled.is_pending() && poll_timer(this.timer.as_mut(), cx).is_pending() {
                         *this.stage = Stage::Running(groups, session);
                         return Poll::Pending;
                     }
-                    if groups.changes.poll(&this.shape.when_busy, cx).is_pending() {
-                        if this.timer.is_none() {
-                            this.timer.set(Some(sleep(groups.time_for_the_end().min(CHANGES_WITHIN))));
-                        }
-                        if poll_timer(this.timer.as_mut(), cx).is_pending() {
-                            *this.stage = Stage::Running(groups, session);
-                            return Poll::Pending;
-                        }
-                        groups.changes.give_up();
-                    }
+                    groups.changes.give_up();
                     return Poll::Ready(answer(*groups));
                 }
                 Stage::Over => {
@@ -172,8 +179,9 @@ where
     }
 }
 
+/// Waits for the timer; without one, for ever.
 fn poll_timer(timer: Pin<&mut Option<Sleep>>, cx: &mut Context<'_>) -> Poll<()> {
-    timer.as_pin_mut().map_or(Poll::Ready(()), |timer| timer.poll(cx))
+    timer.as_pin_mut().map_or(Poll::Pending, |timer| timer.poll(cx))
 }
 
 impl<S, T, K, V> fmt::Debug for BatchFuture<S, T, K, V>

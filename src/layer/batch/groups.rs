@@ -129,10 +129,9 @@ where
         self.batch.source
     }
 
-    /// How long the answer may take once all is settled.
-    pub(super) fn time_for_the_end(&self) -> Duration {
-        // Without a deadline nothing presses.
-        if self.work.margin().is_zero() { Duration::MAX } else { self.work.margin() / 2 }
+    /// After how long the answer is given, whatever is not done by then.
+    pub(super) fn answer_within(&self) -> Option<Duration> {
+        self.work.answer_within()
     }
 
     pub(super) fn into_ledger(self) -> Ledger {

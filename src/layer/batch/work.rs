@@ -61,7 +61,7 @@ impl Work {
             at_a_time,
             is_enforced: core.mode() == Mode::Enforce,
             takes_back_answers: core.takes_back_answers(),
-            stops_when_cut_off: core.settings.on_crash == OnCrash::Expire,
+            stops_when_cut_off: core.mode() == Mode::Enforce && core.settings.on_crash == OnCrash::Expire,
         }
     }
 
@@ -78,9 +78,9 @@ impl Work {
         self.ledger().fail(record, cause)
     }
 
-    /// What is kept at the invocation's end.
-    pub(super) const fn margin(&self) -> Duration {
-        self.margin
+    /// After how long the answer is given whatever is not done by then; never without a deadline.
+    pub(super) fn answer_within(&self) -> Option<Duration> {
+        self.left().map(|left| left + self.margin / 2)
     }
 
     /// Whether there is time for any record at all.
