@@ -12,5 +12,6 @@ mod queues;
 mod schedules;
 mod stage;
 mod time;
+mod types;
 mod visibility;
 mod whole;

@@ -16,7 +16,7 @@ pub(crate) enum State {
 }
 
 /// A source of batches.
-pub(crate) trait Source {
+pub(crate) trait Source: Send {
     /// The next batch, by the records' indexes; none where nothing can be delivered now.
     fn receive(&mut self, now: u64, most: usize) -> Vec<usize>;
     /// The function's answer to a batch.

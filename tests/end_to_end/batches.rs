@@ -15,7 +15,7 @@ fn message(id: &str, body: &Value) -> Value {
 }
 
 fn batch<const N: usize>(messages: [(&str, Value); N]) -> Value {
-    json!({ "Records": messages.map(|(id, body)| message(id, &body)) })
+    json!({ "Records": messages.map(|(id, body)| message(id, &body)).to_vec() })
 }
 
 fn reported(outcome: &Outcome) -> Vec<String> {

@@ -62,7 +62,7 @@ where
     V: WhenBusy,
 {
     /// Nothing was done yet.
-    Fresh(S, LambdaEvent<Box<RawValue>>),
+    Fresh(Box<(S, LambdaEvent<Box<RawValue>>)>),
     /// Records are worked on. The invocation's own session stands behind those of the groups, and is dropped last.
     Running(Box<Groups<S, T, K, V>>, Option<Arc<Hold>>),
     Over,
@@ -74,13 +74,8 @@ where
     S::Error: fmt::Debug,
     V: WhenBusy,
 {
-    pub(super) const fn new(
-        plan: Arc<Plan<K>>,
-        shape: Arc<Shape<V>>,
-        service: S,
-        event: LambdaEvent<Box<RawValue>>,
-    ) -> Self {
-        Self { plan, shape, stage: Stage::Fresh(service, event), timer: None, is_settled: false }
+    pub(super) fn new(plan: Arc<Plan<K>>, shape: Arc<Shape<V>>, service: S, event: LambdaEvent<Box<RawValue>>) -> Self {
+        Self { plan, shape, stage: Stage::Fresh(Box::new((service, event))), timer: None, is_settled: false }
     }
 }
 
@@ -124,7 +119,7 @@ where
         let mut this = self.project();
         loop {
             match std::mem::replace(this.stage, Stage::Over) {
-                Stage::Fresh(service, event) => match begin(this.plan, this.shape, service, event) {
+                Stage::Fresh(fresh) => match begin(this.plan, this.shape, fresh.0, fresh.1) {
                     Ok(running) => {
                         if let Stage::Running(groups, _) = &running {
                             this.timer.set(groups.answer_within().map(sleep));
