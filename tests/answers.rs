@@ -1,5 +1,5 @@
 //! What each source of events is answered when there is no lease.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "helpers outside of test functions may fail a test")]
+#![allow(clippy::panic, reason = "helpers outside of test functions may fail a test")]
 
 use std::time::Duration;
 

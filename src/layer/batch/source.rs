@@ -133,7 +133,9 @@ mod tests {
 
     use super::*;
 
-    fn read(event: &Value) -> Result<(Source, Vec<(String, Option<String>)>), String> {
+    type IdAndLine = (String, Option<String>);
+
+    fn read(event: &Value) -> Result<(Source, Vec<IdAndLine>), String> {
         let event = to_raw_value(event).unwrap();
         let (source, records) = records(&event).map_err(|error| error.reason)?;
         Ok((source, records.into_iter().map(|record| (record.id, record.line)).collect()))
