@@ -1,5 +1,5 @@
 //! What each source of events is answered when there is no lease.
-#![allow(clippy::panic, reason = "helpers outside of test functions may fail a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 

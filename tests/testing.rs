@@ -1,5 +1,5 @@
 //! The test double as handler authors use it: each answer that a handler can meet, without a real second of waiting.
-#![allow(clippy::panic, reason = "helpers outside of test functions may fail a test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 
