@@ -23,8 +23,8 @@
 //! }
 //!
 //! async fn ship(message: LambdaEvent<SqsMessage>) -> Result<(), Error> {
-//!     Lease::current()?.ensure_held()?; // the lease on this message's order
-//!     println!("{:?}", message.payload.body);
+//!     println!("shipping {:?}", message.payload.body);
+//!     Lease::current()?.ensure_held()?; // the lease on this message's order, before a step that can't be taken back
 //!     Ok(())
 //! }
 //! ```
@@ -135,23 +135,24 @@
 //! over the whole event is enough. The handler reports its own failures; [`AnswerFor::whole_batch`](super::AnswerFor::whole_batch)
 //! lets the whole batch come back when the key is busy, without an error for alarms to count:
 //!
-//! ```
+//! ```no_run
 //! use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-//! use lambda_runtime::{Error, LambdaEvent, tower::{Layer as _, service_fn}};
+//! use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
 //! use leasehold::LeaseLayer;
 //! use leasehold::layer::AnswerFor;
 //! use leasehold::layer::batch::ReportBatchItemFailures;
 //!
-//! async fn handler(_: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
-//!     Ok(SqsBatchResponse::default())
+//! #[tokio::main]
+//! async fn main() -> Result<(), Error> {
+//!     let lease = LeaseLayer::builder("orders:{Records[0].attributes.MessageGroupId}")
+//!         .answer_for(AnswerFor::whole_batch(ReportBatchItemFailures))
+//!         .build()?;
+//!     lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(handler)).await
 //! }
 //!
-//! let lease = LeaseLayer::builder("orders:{Records[0].attributes.MessageGroupId}")
-//!     .answer_for(AnswerFor::whole_batch(ReportBatchItemFailures))
-//!     .table("locks")
-//!     .build()?;
-//! let service = lease.layer(service_fn(handler));
-//! # Ok::<(), leasehold::SettingsError>(())
+//! async fn handler(_batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
+//!     Ok(SqsBatchResponse::default())
+//! }
 //! ```
 //!
 //! The two can be stacked, the whole-batch layer outside.
