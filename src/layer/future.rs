@@ -47,6 +47,8 @@ pin_project! {
         // What the stage waits for at most.
         #[pin]
         timer: Option<Sleep>,
+        // Whether the answer waits until the row is free, whatever the settings say.
+        frees_first: bool,
     }
 }
 
@@ -83,12 +85,14 @@ where
         K: KeySource<T>,
     {
         let begin: Begin<S, T, K, B> = moves::begin::<S, T, K, B>;
-        Self { plan, stage: Stage::Fresh { call: Some((service, event)), begin }, timer: None }
+        Self { plan, stage: Stage::Fresh { call: Some((service, event)), begin }, timer: None, frees_first: false }
     }
 
-    /// One whose session has begun already, and whose event was read.
-    pub(super) const fn opened(plan: Arc<Plan<K, B>>, call: Call<S, T>, opened: Opened) -> Self {
-        Self { plan, stage: Stage::Readying { call: Some(call), opened: Some(opened) }, timer: None }
+    /// One whose session has begun already, and whose event was read; with `frees_first`, who asks for the same key once
+    /// it is done finds it free.
+    pub(super) const fn opened(plan: Arc<Plan<K, B>>, call: Call<S, T>, opened: Opened, frees_first: bool) -> Self {
+        let stage = Stage::Readying { call: Some(call), opened: Some(opened) };
+        Self { plan, stage, timer: None, frees_first }
     }
 
     /// Makes a move; the answer, if that was the last one.
@@ -113,7 +117,7 @@ where
                 // First of all what is left of the handler goes: it still has the lease.
                 this.stage.set(Stage::Over);
                 this.timer.set(None);
-                let wait = this.plan.core.releases_before_response();
+                let wait = *this.frees_first || this.plan.core.releases_before_response();
                 match hold.and_then(|hold| Ending::begin(hold, reason, wait)) {
                     None => return Some(answer),
                     Some(ending) => {

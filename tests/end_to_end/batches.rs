@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use leasehold_sandbox::{Event, Outcome, demo::Said};
+use leasehold_sandbox::{
+    Event, Outcome,
+    demo::Said,
+    faults::{Fault, Step},
+};
 use serde_json::{Value, json};
 
 use crate::stage::{SOON, function, is_held, start};
@@ -70,4 +74,21 @@ async fn a_message_that_takes_too_long_comes_back_before_lambda_ends_the_environ
     assert_eq!(reported(&outcome), ["1"], "{outcome:?}\n{}", sandbox.log().timeline());
     sandbox.environment(0).wait_until_idle().await.unwrap();
     assert!(!is_held(&sandbox, "jobs:a").await);
+}
+
+#[tokio::test]
+async fn a_key_that_is_taken_again_within_a_batch_is_never_busy_with_itself() {
+    let builder = function("batches").await.env("LEASEHOLD_MAX_WAIT", "0s").timeout(Duration::from_secs(60));
+    let sandbox = start(builder.fault_proxy(true)).await;
+    sandbox.faults().unwrap().inject(Step::Release, usize::MAX, Fault::DelayRequest(Duration::from_millis(300)));
+    // `x` goes from key to key and back, and `y` works on one of them for longer: as soon as it is given back, it is taken.
+    let messages = (0..12).map(|n| {
+        let id = ["a", "b", "a", "c"][n % 4];
+        let mut message = message(&n.to_string(), &json!({ "id": id, "sleep_ms": if n % 4 == 0 { 100 } else { 0 } }));
+        message["eventSourceARN"] = "arn:aws:sqs:eu-central-1:123456789012:jobs.fifo".into();
+        message["attributes"]["MessageGroupId"] = if n % 4 == 0 { "y" } else { "x" }.into();
+        message
+    });
+    let outcome = sandbox.environment(0).invoke(json!({ "Records": messages.collect::<Vec<_>>() })).await;
+    assert!(reported(&outcome).is_empty(), "{outcome:?}\n{}", sandbox.log().timeline());
 }
