@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::answers::{AnswerFor, OnBusy, OnRefusal, Refuse};
-use super::batch::{BatchLayerBuilder, ReportBatchItemFailures};
 use super::core::Core;
 use super::key_source::{ByClosure, ByTemplate, TemplateText};
 use super::{LeaseLayer, Plan};
@@ -265,16 +264,6 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     pub(super) fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
         let Self { keys, answers, name, draft, environment, payload } = self;
         (keys, LeaseLayerBuilder { keys: (), answers, name, draft, environment, payload })
-    }
-}
-
-impl<T, K> LeaseLayerBuilder<T, K> {
-    /// Makes it a layer around a handler of single *records*, which locks each record of a batch by its own key: for SQS,
-    /// Kinesis and DynamoDB Streams. See [`batch`](super::batch).
-    ///
-    /// The template or closure is one over a record then, and `T` is a record's type.
-    pub fn per_record(self, _: ReportBatchItemFailures) -> BatchLayerBuilder<T, K> {
-        BatchLayerBuilder::new(self)
     }
 }
 

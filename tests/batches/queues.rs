@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use lambda_runtime::tower::{Layer as _, Service as _};
 use leasehold::OnCrash;
 use leasehold::session::ReleaseReason;
 use leasehold::testing::{Happened, TestKeeper};
 use serde_json::json;
 
-use crate::stage::{asked, message, per_message, releases, run};
+use crate::stage::{Said, asked, batch, message, per_message, releases, run, told};
 
 #[tokio::test]
 async fn what_all_is_done_reports_nothing() {
@@ -103,4 +104,17 @@ async fn the_invocation_begins_first_and_each_key_has_a_session_of_its_own() {
     let Happened::Began { request_id } = &happened[0] else { panic!("{happened:?}") };
     let began = |happened: &&Happened| matches!(happened, Happened::Began { request_id: other } if other == request_id);
     assert_eq!(happened.iter().filter(began).count(), 3);
+}
+
+#[tokio::test]
+async fn a_dropped_batch_gives_back_all_that_it_holds_as_after_a_crash() {
+    let keeper = TestKeeper::new();
+    let mut service = per_message(&keeper).build().unwrap().layer(told(Said::default(), keeper.clone()));
+    let records = ["1", "2"].map(|id| message(id, &json!({ "id": id, "do": "hang" })));
+    let mut invocation = tokio_test::task::spawn(service.call(keeper.event(batch(records)).unwrap()));
+    assert!(invocation.poll().is_pending());
+    assert!(keeper.is_held("1") && keeper.is_held("2"));
+    drop(invocation);
+    assert!(!keeper.is_held("1") && !keeper.is_held("2"));
+    assert_eq!(releases(&keeper, "1"), [ReleaseReason::Dropped]);
 }

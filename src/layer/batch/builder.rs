@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::visibility::{BusyMessage, ByChange, LeaveToQueue};
-use super::{BatchLayer, Shape};
+use super::{BatchLayer, ReportBatchItemFailures, Shape};
 use crate::error::SettingsError;
 use crate::key::Template;
 use crate::layer::key_source::{ByClosure, ByRecordTemplate, TemplateText};
@@ -13,6 +13,16 @@ use crate::layer::{LeaseLayerBuilder, Plan};
 
 /// How many groups of records are worked on at a time unless set.
 const DEFAULT_CONCURRENCY: usize = 10;
+
+impl<T, K> LeaseLayerBuilder<T, K> {
+    /// Makes it a layer around a handler of single *records*, which locks each record of a batch by its own key: for SQS,
+    /// Kinesis and DynamoDB Streams. See [`batch`](crate::layer::batch).
+    ///
+    /// The template or closure is one over a record then, and `T` is a record's type.
+    pub fn per_record(self, _: ReportBatchItemFailures) -> BatchLayerBuilder<T, K> {
+        BatchLayerBuilder::new(self)
+    }
+}
 
 /// Collects the settings of a [`BatchLayer`]; [`LeaseLayerBuilder::per_record`] begins one.
 #[must_use = "a layer is made by `build`"]
@@ -23,7 +33,7 @@ pub struct BatchLayerBuilder<T, K = TemplateText, V = LeaveToQueue> {
 }
 
 impl<T, K> BatchLayerBuilder<T, K> {
-    pub(in crate::layer) const fn new(layer: LeaseLayerBuilder<T, K>) -> Self {
+    const fn new(layer: LeaseLayerBuilder<T, K>) -> Self {
         Self { layer, concurrency: DEFAULT_CONCURRENCY, when_busy: LeaveToQueue }
     }
 }
