@@ -271,6 +271,21 @@ impl Lease {
         self.0.key == *key && self.0.table == *table
     }
 
+    /// How it was lost, as far as the keeper has said by now; never in a mode that refuses nothing.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        let link = self.0.link.as_ref().filter(|link| link.enforced)?;
+        link.session.look();
+        link.session.loss().map(|loss| self.error(loss))
+    }
+
+    /// A part of the work under this lease was ended before it was done.
+    pub(crate) fn cut_off(&self) {
+        let hold = self.0.link.as_ref().and_then(|link| link.hold.upgrade());
+        if let Some(hold) = hold {
+            hold.cut_off();
+        }
+    }
+
     pub(crate) fn error(&self, loss: Loss) -> Error {
         match loss {
             Loss::Told(reason) => LeaseLost { key: self.0.key.clone(), reason }.into(),

@@ -76,6 +76,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`layer`] | around the handler: the layer, its builder, service and response future |
+//! | [`layer::batch`] | around a handler of single records: batches of SQS, Kinesis and DynamoDB Streams |
 //! | [`key`] | key templates: from an event to a key |
 //! | [`budget`] | from the deadline to how long may be waited |
 //! | [`error`] | one type a failure, and how each looks to Lambda |
@@ -103,6 +104,7 @@ pub mod store;
 pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
+pub use layer::batch::{BatchLayer, BatchLayerBuilder};
 pub use layer::{LeaseLayer, LeaseLayerBuilder};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;

@@ -278,7 +278,7 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
+    pub(super) fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
         let Self { keys, answers, name, draft, environment, payload } = self;
         (keys, LeaseLayerBuilder { keys: (), answers, name, draft, environment, payload })
     }
@@ -287,7 +287,16 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
 impl<T, B> LeaseLayerBuilder<T, (), B> {
     /// Checks the settings, and makes the layer if there are keys.
     fn finish<K>(self, origin: String, keys: Result<K, String>) -> Result<LeaseLayer<T, K, B>, SettingsError> {
-        let mut problems = Vec::new();
+        self.plan(origin, keys, Vec::new()).map(LeaseLayer::new)
+    }
+
+    /// Checks the settings, adding to the problems that there are, and makes of them and the keys what a layer is.
+    pub(super) fn plan<K>(
+        self,
+        origin: String,
+        keys: Result<K, String>,
+        mut problems: Vec<String>,
+    ) -> Result<Plan<K, B>, SettingsError> {
         let keys = keys.map_err(|problem| problems.push(problem));
         let environment = self.environment.unwrap_or_else(Environment::of_process);
         let (settings, warnings) = self.draft.resolve(&environment, &mut problems);
@@ -299,8 +308,7 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let core = Core::new(settings, name);
-        Ok(LeaseLayer::new(Plan { core, keys, answers: self.answers }))
+        Ok(Plan { core: Core::new(settings, name), keys, answers: self.answers })
     }
 }
 

@@ -22,6 +22,7 @@
 
 mod acquisition;
 mod answers;
+pub mod batch;
 mod builder;
 mod core;
 mod ending;
@@ -43,7 +44,7 @@ pub use self::answers::{AnswerFor, Answered, Answers, OnBusy, OnRefusal, Refuse}
 pub use self::builder::LeaseLayerBuilder;
 use self::core::Core;
 pub use self::future::ResponseFuture;
-pub use self::key_source::{ByClosure, ByTemplate, KeySource, TemplateText};
+pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};
 pub use self::service::LeaseService;
 use crate::settings::Mode;
 
@@ -91,7 +92,7 @@ pub struct LeaseLayer<T, K = ByTemplate, B = Refuse> {
 
 /// What a layer and all its services share.
 #[derive(Debug)]
-struct Plan<K, B> {
+struct Plan<K, B = Refuse> {
     core: Core,
     keys: K,
     answers: B,

@@ -153,7 +153,9 @@ where
         // The handler's own error says at least as much, and may come of the loss.
         (Err(error), _) => Err(InvocationError::Handler(error)),
     };
-    Move::End { hold: watch.finish(), reason: ReleaseReason::Finished, confirm_within: CONFIRM_WITHIN, answer }
+    let hold = watch.finish();
+    let reason = hold.as_ref().map_or(ReleaseReason::Finished, |hold| hold.reason_at_the_end());
+    Move::End { hold, reason, confirm_within: CONFIRM_WITHIN, answer }
 }
 
 /// The lease is lost: the handler is ended before it has answered.

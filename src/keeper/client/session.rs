@@ -133,8 +133,13 @@ impl Session {
     pub(crate) fn look(&self) {
         let mut state = self.state();
         state.connection.read_by(Reading::Now);
-        self.read(&mut state, &mut Context::from_waker(Waker::noop()));
+        let any = self.read(&mut state, &mut Context::from_waker(Waker::noop()));
         state.connection.read_by(Reading::Task);
+        drop(state);
+        if any {
+            // What was read here, nobody else is told of any more.
+            self.wakers.wake_all();
+        }
     }
 
     /// What has to be sent to give the lease back; `None` where there is nothing to give.

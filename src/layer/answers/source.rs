@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Answered, Answers, cause, http};
 use crate::error::{Error, Explained, InvocationError};
+use crate::layer::batch::ReportBatchItemFailures;
 
 /// The source of a function's events, and so what its refusals look like.
 ///
@@ -12,6 +13,7 @@ use crate::error::{Error, Explained, InvocationError};
 /// | [`api_gateway_v1`](Self::api_gateway_v1), [`api_gateway_v2`](Self::api_gateway_v2), [`function_url`](Self::function_url), [`alb`](Self::alb) | response 423 (or 409) with `Retry-After` | response 503 with `Retry-After` | response 500 |
 /// | [`step_functions`](Self::step_functions), [`direct`](Self::direct) | error `LeaseBusy`, its cause as JSON | error, its cause as JSON | error, its cause as JSON |
 /// | [`schedule`](Self::schedule) | success: `{"skipped": true, …}` | error | error |
+/// | [`whole_batch`](Self::whole_batch) | response: the whole batch comes back | the same | error |
 ///
 /// Errors that are not in the table stay errors everywhere: a wrong table or a missing permission is the operator's, not
 /// the caller's. Asynchronous invocations, EventBridge rules and queues need none of these: an error makes Lambda try
@@ -24,6 +26,7 @@ enum Kind {
     Http(http::Shape, http::BusyStatus),
     Cause,
     Skip,
+    WholeBatch,
 }
 
 impl AnswerFor {
@@ -70,6 +73,15 @@ impl AnswerFor {
         Self(Kind::Skip)
     }
 
+    /// A batch of SQS messages or stream records under one key: where the handler did not run, the whole batch comes back,
+    /// as with an error, but without one. See [`batch`](crate::layer::batch) for a key per record.
+    ///
+    /// Without `ReportBatchItemFailures` Lambda would not read this answer, and delete the batch.
+    #[must_use]
+    pub const fn whole_batch(_: ReportBatchItemFailures) -> Self {
+        Self(Kind::WholeBatch)
+    }
+
     /// Answers a busy key with 409 Conflict instead of 423 Locked. For sources that are no HTTP it changes nothing.
     #[must_use]
     pub fn busy_is_conflict(self) -> Self {
@@ -94,12 +106,23 @@ impl<R> Answers<R> for AnswerFor {
                 None => Err(error.into()),
             },
             Kind::Cause => Err(InvocationError::Explained(Explained { cause: cause::of(&error), error })),
+            Kind::WholeBatch => match &error {
+                Error::LeaseBusy(_) | Error::DeadlineTooClose(_) | Error::GrantTooLate(_) => {
+                    Ok(Answered::Layer(all_of_it_failed()))
+                }
+                _ => Err(error.into()),
+            },
             Kind::Skip => match &error {
                 Error::LeaseBusy(_) => Ok(Answered::Layer(skipped(&error))),
                 _ => Err(error.into()),
             },
         }
     }
+}
+
+/// What Lambda takes for the failure of everything: a failed item without a name.
+fn all_of_it_failed() -> Value {
+    json!({ "batchItemFailures": [{ "itemIdentifier": "" }] })
 }
 
 fn skipped(error: &Error) -> Value {
