@@ -45,6 +45,7 @@
 //! invocation that runs beside it, waits until that one gives it back or the clock has been moved past its wait.
 //! `end_before_deadline` is a timer of Tokio's: pause and advance Tokio's clock to see it.
 
+mod acquisition;
 mod connection;
 mod event;
 mod keeper;

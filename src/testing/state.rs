@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::{Answered, Happened};
+use super::Happened;
 use crate::clock::{Clock as _, ManualClock, Mono};
-use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
+use crate::protocol::{HolderInfo, OwnerId};
 use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
 
 /// Whether requests for leases are served.
@@ -18,55 +18,55 @@ pub(super) enum Health {
 
 #[derive(Debug)]
 pub(super) struct State {
-    clock: ManualClock,
+    pub(super) clock: ManualClock,
     pub(super) health: Health,
     pub(super) delay: Duration,
     pub(super) happened: Vec<Happened>,
     renewing: bool,
     gone: bool,
-    sessions: BTreeMap<u64, Session>,
-    held: HashMap<String, Held>,
-    waiting: VecDeque<Waiting>,
+    pub(super) sessions: BTreeMap<u64, Session>,
+    pub(super) held: HashMap<String, Held>,
+    pub(super) waiting: VecDeque<Waiting>,
     ended: HashMap<OwnerId, String>,
-    token: u64,
+    pub(super) token: u64,
     opened: u64,
     events: u64,
 }
 
 #[derive(Debug)]
-struct Session {
+pub(super) struct Session {
     waker: Waker,
     lines: VecDeque<FromKeeper>,
     spoke: bool,
-    has_deadline: bool,
+    pub(super) has_deadline: bool,
 }
 
 /// Who holds a key.
 #[derive(Debug)]
-enum Held {
+pub(super) enum Held {
     Elsewhere { holder: Box<HolderInfo>, until: Option<Mono> },
     Here(Lease),
 }
 
 #[derive(Debug)]
-struct Lease {
-    session: u64,
-    id: u64,
-    owner: OwnerId,
-    length: Duration,
-    valid_until: Mono,
-    ends_at: Option<Mono>,
-    at_risk: bool,
-    on_crash: OnCrash,
-    holder: Box<HolderInfo>,
+pub(super) struct Lease {
+    pub(super) session: u64,
+    pub(super) id: u64,
+    pub(super) owner: OwnerId,
+    pub(super) length: Duration,
+    pub(super) valid_until: Mono,
+    pub(super) ends_at: Option<Mono>,
+    pub(super) at_risk: bool,
+    pub(super) on_crash: OnCrash,
+    pub(super) holder: Box<HolderInfo>,
 }
 
 /// Who waits for a lease of the same test's.
 #[derive(Debug)]
-struct Waiting {
-    session: u64,
-    acquire: Box<Acquire>,
-    since: Mono,
+pub(super) struct Waiting {
+    pub(super) session: u64,
+    pub(super) acquire: Box<Acquire>,
+    pub(super) since: Mono,
 }
 
 impl State {
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    fn now(&self) -> Mono {
+    pub(super) fn now(&self) -> Mono {
         self.clock.now().mono
     }
 
@@ -255,101 +255,6 @@ impl State {
         }
     }
 
-    fn asked(&mut self, session: u64, acquire: Box<Acquire>) {
-        self.happened.push(Happened::Asked { key: acquire.key.clone() });
-        let began = self.now();
-        self.clock.advance(std::mem::take(&mut self.delay));
-        self.settle();
-        let is_late = |now: Mono| {
-            let within = acquire.answer_within_ms.map(Duration::from_millis);
-            within.is_some_and(|within| now.since(began) >= within)
-        };
-        if let Health::Fails { kind, message } = &self.health {
-            let (kind, message) = (*kind, message.clone());
-            return self.fail(session, &acquire, kind, message);
-        }
-        let wait = Duration::from_millis(acquire.wait_ms);
-        let left = match self.held.get(&acquire.key) {
-            None => Some(Duration::ZERO),
-            Some(Held::Here(lease)) if lease.session == session => {
-                let message = "this session holds the key already".to_owned();
-                return self.fail(session, &acquire, FailKind::AlreadyHeld, message);
-            }
-            Some(Held::Here(_)) => {
-                self.waiting.push_back(Waiting { session, acquire, since: began });
-                return;
-            }
-            Some(Held::Elsewhere { until, .. }) => until.map(|until| until.since(self.now())),
-        };
-        let waits = left.map_or(wait, |left| left.min(wait));
-        self.clock.advance(waits);
-        self.settle();
-        let (now, attempts) = (self.now(), if waits.is_zero() { 1 } else { 2 });
-        match self.held.get(&acquire.key) {
-            Some(held) => {
-                let (holder, retry_after) = held.told(now);
-                self.refuse(session, &acquire, now.since(began), holder, retry_after);
-            }
-            None if is_late(now) => {
-                let message = "the answer came after the latest moment at which the work could begin".to_owned();
-                self.fail(session, &acquire, FailKind::TooLate, message);
-            }
-            None => self.grant(session, &acquire, now.since(began), attempts),
-        }
-    }
-
-    fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
-        self.token += 1;
-        let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
-        let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(self.token)));
-        let length = Duration::from_millis(acquire.lease_ms);
-        let now = self.now();
-        let has_deadline = self.sessions.get(&session).is_some_and(|session| session.has_deadline);
-        let lease = Lease {
-            session,
-            id: acquire.id,
-            owner,
-            length,
-            valid_until: now + validity(length),
-            ends_at: (!has_deadline).then(|| now + Duration::from_millis(acquire.max_hold_ms)),
-            at_risk: false,
-            on_crash: acquire.on_crash,
-            holder: Box::new(acquire.holder.clone()),
-        };
-        self.held.insert(acquire.key.clone(), Held::Here(lease));
-        self.answered(acquire, Answered::Granted(token));
-        let granted = FromKeeper::Granted {
-            id: acquire.id,
-            owner,
-            token,
-            valid_for_ms: millis(validity(length)),
-            waited_ms: millis(waited),
-            attempts,
-        };
-        self.say(session, granted);
-    }
-
-    fn refuse(&mut self, session: u64, acquire: &Acquire, waited: Duration, holder: HolderInfo, retry_after: Duration) {
-        self.answered(acquire, Answered::Busy);
-        let busy = FromKeeper::Busy {
-            id: acquire.id,
-            holder: Some(holder),
-            waited_ms: millis(waited),
-            attempts: 1,
-            retry_after_ms: millis(retry_after),
-        };
-        self.say(session, busy);
-    }
-
-    fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
-        self.answered(acquire, Answered::Failed(kind));
-        self.say(session, FromKeeper::Failed { id: acquire.id, kind, message });
-    }
-
-    fn answered(&mut self, acquire: &Acquire, with: Answered) {
-        self.happened.push(Happened::Answered { key: acquire.key.clone(), with });
-    }
-
     /// Ends what a session holds or waits for.
     fn give_back(&mut self, session: u64, reason: ReleaseReason) {
         self.waiting.retain(|waiting| waiting.session != session);
@@ -367,7 +272,7 @@ impl State {
         }
     }
 
-    fn say(&mut self, session: u64, line: FromKeeper) {
+    pub(super) fn say(&mut self, session: u64, line: FromKeeper) {
         if let Some(session) = self.sessions.get_mut(&session) {
             session.lines.push_back(line);
             session.spoke = true;
@@ -381,7 +286,7 @@ impl Held {
     }
 
     /// Who holds it, and when its lease can end.
-    fn told(&self, now: Mono) -> (HolderInfo, Duration) {
+    pub(super) fn told(&self, now: Mono) -> (HolderInfo, Duration) {
         match self {
             Self::Elsewhere { holder, until } => {
                 ((**holder).clone(), until.map_or(ELSEWHERES_LEASE, |until| until.since(now)))
@@ -395,10 +300,10 @@ impl Held {
 const ELSEWHERES_LEASE: Duration = Duration::from_secs(30);
 
 /// How long a lease of this length is believed in without a renewal.
-fn validity(length: Duration) -> Duration {
+pub(super) fn validity(length: Duration) -> Duration {
     length * 9 / 10
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
