@@ -4,6 +4,7 @@
 //! Functions to match on, and a message that says what to change. The handler's own errors are passed on as they are:
 //! [`InvocationError`] keeps the two apart.
 
+mod batch;
 mod deployment;
 mod event;
 mod invocation;
@@ -11,14 +12,18 @@ mod settings;
 mod standing;
 mod store;
 mod time;
+mod transaction;
 
 use lambda_runtime::Diagnostic;
 use thiserror::Error as ThisError;
 
 pub use crate::budget::DeadlineTooClose;
+#[cfg(feature = "dynamodb")]
+pub use crate::lease::TransactionError;
+pub use batch::{NoUsableRecord, NotABatch, RecordOutOfTime};
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
-pub use invocation::InvocationError;
+pub use invocation::{Explained, InvocationError};
 pub use settings::SettingsError;
 pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
 pub(crate) use store::refused;
@@ -27,6 +32,7 @@ pub use store::{
     StoreUnavailable, TableNotFound, TransactionConflict, WrongKeySchema,
 };
 pub use time::{GrantTooLate, OutOfTime};
+pub use transaction::{LockRowInTransaction, TransactionFull};
 
 macro_rules! sum {
     ($($(#[$doc:meta])* $name:ident,)+) => {
@@ -97,6 +103,12 @@ sum! {
     GrantTooLate,
     /// The handler was ended shortly before the deadline.
     OutOfTime,
+    /// The handler of one record was ended, as its share of the invocation's time was over.
+    RecordOutOfTime,
+    /// The event is no batch of a source that can be told which records failed.
+    NotABatch,
+    /// None of a batch's records can be worked on.
+    NoUsableRecord,
     /// The event is not what the handler takes.
     EventNotDeserialized,
     /// The event has no value at a path of the key template.
@@ -131,6 +143,10 @@ sum! {
     MalformedRow,
     /// The keeper can't serve what the layer asks for.
     AcquireRefused,
+    /// A transaction has no room for the lease's condition.
+    TransactionFull,
+    /// A transaction works on the lock's own row.
+    LockRowInTransaction,
 }
 
 impl Error {
@@ -139,6 +155,23 @@ impl Error {
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
         matches!(self, Self::StoreThrottled(_) | Self::StoreUnavailable(_))
+    }
+}
+
+impl Error {
+    /// Whether somebody has to set something up: every other record and invocation fares no better.
+    pub(crate) const fn is_of_the_setup(&self) -> bool {
+        matches!(
+            self,
+            Self::KeeperMissing(_)
+                | Self::VersionMismatch(_)
+                | Self::TableNotFound(_)
+                | Self::WrongKeySchema(_)
+                | Self::AccessDenied(_)
+                | Self::MissingCredentials(_)
+                | Self::StoreRejected(_)
+                | Self::AcquireRefused(_)
+        )
     }
 }
 

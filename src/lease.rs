@@ -2,9 +2,13 @@
 
 #[cfg(feature = "dynamodb")]
 mod condition;
+#[cfg(feature = "dynamodb")]
+mod fence;
 mod guard;
 mod hold;
 mod scope;
+#[cfg(feature = "dynamodb")]
+mod transaction;
 
 use std::future::poll_fn;
 use std::sync::{Arc, Weak};
@@ -13,7 +17,9 @@ use std::time::Duration;
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
 pub(crate) use self::scope::{SCOPE, Scope};
-use crate::clock::{Clock as _, SystemClock};
+#[cfg(feature = "dynamodb")]
+pub use self::transaction::{GuardedTransaction, TransactionError};
+use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
 use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
 use crate::key::LockKey;
@@ -61,13 +67,20 @@ struct Link {
     session: Arc<Session>,
     hold: Weak<Hold>,
     keeper: Arc<KeeperClient>,
-    clock: SystemClock,
+    clock: Arc<dyn Clock>,
 }
 
 impl Lease {
-    pub(crate) fn new(key: LockKey, table: Table, hold: &Arc<Hold>, keeper: Arc<KeeperClient>, enforced: bool) -> Self {
+    pub(crate) fn new(
+        key: LockKey,
+        table: Table,
+        hold: &Arc<Hold>,
+        keeper: Arc<KeeperClient>,
+        clock: Arc<dyn Clock>,
+        enforced: bool,
+    ) -> Self {
         let session = hold.session().clone();
-        let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock: SystemClock::new() };
+        let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock };
         Self(Arc::new(Inner { key, table, link: Some(link) }))
     }
 
@@ -256,6 +269,21 @@ impl Lease {
     /// Whether this is the lease on this row.
     pub(crate) fn is_on(&self, table: &Table, key: &LockKey) -> bool {
         self.0.key == *key && self.0.table == *table
+    }
+
+    /// How it was lost, as far as the keeper has said by now; never in a mode that refuses nothing.
+    pub(crate) fn loss(&self) -> Option<Error> {
+        let link = self.0.link.as_ref().filter(|link| link.enforced)?;
+        link.session.look();
+        link.session.loss().map(|loss| self.error(loss))
+    }
+
+    /// A part of the work under this lease was ended before it was done.
+    pub(crate) fn cut_off(&self) {
+        let hold = self.0.link.as_ref().and_then(|link| link.hold.upgrade());
+        if let Some(hold) = hold {
+            hold.cut_off();
+        }
     }
 
     pub(crate) fn error(&self, loss: Loss) -> Error {

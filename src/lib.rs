@@ -67,14 +67,16 @@
 //! | feature | adds |
 //! |---|---|
 //! | none | the layer and the socket's client; no AWS SDK |
-//! | `dynamodb` | `Lease::condition_check`, for `TransactWriteItems` |
+//! | `dynamodb` | `Lease::guard_transaction`, `fence_update` and `condition_check`: writes that a stale holder can't make |
 //! | `in-process` | the keeper on a thread of the handler's process, where there is no extension |
+//! | `testing` | a keeper in memory, for your own unit tests of a handler under a layer |
 //!
 //! # The map of the rest
 //!
 //! | module | what it is for |
 //! |---|---|
 //! | [`layer`] | around the handler: the layer, its builder, service and response future |
+//! | [`layer::batch`] | around a handler of single records: batches of SQS, Kinesis and DynamoDB Streams |
 //! | [`key`] | key templates: from an event to a key |
 //! | [`budget`] | from the deadline to how long may be waited |
 //! | [`error`] | one type a failure, and how each looks to Lambda |
@@ -98,9 +100,14 @@ pub mod session;
 mod settings;
 #[cfg(feature = "in-process")]
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
+pub use layer::batch::{BatchLayer, BatchLayerBuilder};
 pub use layer::{LeaseLayer, LeaseLayerBuilder};
+#[cfg(feature = "dynamodb")]
+pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;

@@ -65,6 +65,12 @@ counts! {
     unlocked,
     /// Questions of handlers whether they still hold the lease that could not be confirmed.
     unconfirmed,
+    /// Records of batches that their handlers were done with.
+    records_done,
+    /// Records of batches that came to nothing and were reported, to come back.
+    records_failed,
+    /// Busy messages of queues that could not be made visible at the right moment.
+    failed_visibility_changes,
     /// In mode `observe`: invocations that would have waited.
     would_have_waited,
     /// In mode `observe`: invocations that would have been refused.

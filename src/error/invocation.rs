@@ -3,6 +3,7 @@
 use std::fmt;
 
 use lambda_runtime::Diagnostic;
+use serde_json::Value;
 
 use super::Error;
 
@@ -11,11 +12,48 @@ use super::Error;
 /// `lambda_runtime` turns it into the `errorType` and the message that the caller sees: the handler's own error as it
 /// would without a layer, ours with the names that [`Error::error_type`] lists. In the log, too, the handler's error
 /// looks as it did.
+#[non_exhaustive]
 pub enum InvocationError<E> {
     /// The handler failed, or was not ready.
     Handler(E),
     /// There is no lease, or no more; the handler's own answer, if it had one, is not given.
     Lease(Error),
+    /// The same, with its cause as JSON for the caller to read; see
+    /// [`AnswerFor::step_functions`](crate::layer::AnswerFor::step_functions).
+    Explained(Explained),
+}
+
+/// A lease's error whose message to the caller is a JSON document.
+#[derive(Debug)]
+pub struct Explained {
+    pub(crate) error: Error,
+    pub(crate) cause: Value,
+}
+
+impl Explained {
+    /// The error.
+    #[must_use]
+    pub const fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// What the caller reads: a `message` for people, and what else there is to know, such as `holder`, `waitedMs` and
+    /// `retryAfterMs` of a busy key.
+    #[must_use]
+    pub const fn cause(&self) -> &Value {
+        &self.cause
+    }
+}
+
+impl<E> InvocationError<E> {
+    /// The lease's error, if it is not the handler's own.
+    #[must_use]
+    pub const fn lease_error(&self) -> Option<&Error> {
+        match self {
+            Self::Handler(_) => None,
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => Some(error),
+        }
+    }
 }
 
 impl<E> From<Error> for InvocationError<E> {
@@ -28,7 +66,7 @@ impl<E: fmt::Debug> fmt::Debug for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) => error.fmt(f),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
         }
     }
 }
@@ -37,7 +75,7 @@ impl<E: fmt::Display> fmt::Display for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) => error.fmt(f),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
         }
     }
 }
@@ -46,7 +84,7 @@ impl<E: std::error::Error> std::error::Error for InvocationError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Handler(error) => error.source(),
-            Self::Lease(error) => error.source(),
+            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.source(),
         }
     }
 }
@@ -56,6 +94,9 @@ impl<E: Into<Diagnostic>> From<InvocationError<E>> for Diagnostic {
         match error {
             InvocationError::Handler(error) => error.into(),
             InvocationError::Lease(error) => error.into(),
+            InvocationError::Explained(Explained { error, cause }) => {
+                Self { error_type: error.error_type().to_owned(), error_message: cause.to_string() }
+            }
         }
     }
 }

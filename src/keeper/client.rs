@@ -1,6 +1,7 @@
 //! The handler's side of a keeper: where it is, and how it is reached.
 
 mod check;
+mod connection;
 mod heard;
 mod lost;
 mod session;
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use self::check::Checks;
+use self::connection::Connection;
 pub(crate) use self::heard::{Answer, Broken, Grant, Released};
 pub(crate) use self::session::{Loss, Owed, Session};
 use crate::error::KeeperMissing;
@@ -22,6 +24,8 @@ use crate::settings::{KeeperChoice, Settings};
 
 #[cfg(feature = "in-process")]
 use super::InProcess;
+#[cfg(feature = "testing")]
+use crate::testing::{self as double, TestKeeper};
 
 /// How long a question about a lease may take, a new connection included.
 const CHECK_WITHIN: Duration = Duration::from_millis(50);
@@ -34,6 +38,9 @@ pub(crate) enum Place {
     /// On a thread of this process.
     #[cfg(feature = "in-process")]
     InProcess,
+    /// In a test double.
+    #[cfg(feature = "testing")]
+    Double,
 }
 
 /// The keeper, as a layer's settings say where it is.
@@ -45,6 +52,8 @@ pub(crate) struct KeeperClient {
     /// The session versions that are offered.
     versions: VersionRange,
     checks: Checks,
+    #[cfg(feature = "testing")]
+    double: Option<TestKeeper>,
 }
 
 impl KeeperClient {
@@ -55,6 +64,8 @@ impl KeeperClient {
             socket: settings.socket.clone(),
             versions: VersionRange::SPOKEN,
             checks: Checks::default(),
+            #[cfg(feature = "testing")]
+            double: settings.double.clone(),
         }
     }
 
@@ -62,13 +73,21 @@ impl KeeperClient {
     #[cfg(all(test, feature = "in-process"))]
     pub(crate) fn speaking(socket: &std::path::Path, versions: VersionRange) -> Self {
         let (choice, socket) = (KeeperChoice::Extension, socket.to_owned());
-        Self { choice, on_lambda: false, socket, versions, checks: Checks::default() }
+        Self {
+            choice,
+            on_lambda: false,
+            socket,
+            versions,
+            checks: Checks::default(),
+            #[cfg(feature = "testing")]
+            double: None,
+        }
     }
 
     /// Tells an extension, if one is there, that this function has a layer. Neither waits nor fails: an extension that
     /// does not hear it only waits less for sessions.
     pub(crate) fn hello(&self) {
-        if self.choice == KeeperChoice::InProcess {
+        if self.choice == KeeperChoice::InProcess || self.is_played() {
             return;
         }
         let said = socket::connect(&self.socket).and_then(|stream| {
@@ -86,11 +105,30 @@ impl KeeperClient {
     ///
     /// When there is no keeper.
     pub(crate) fn begin(&self, request_id: &str, deadline_ms: Option<u64>) -> Result<Session, KeeperMissing> {
+        let begin = || {
+            let (versions, lost) = (self.versions, lost::take());
+            ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost }
+        };
+        #[cfg(feature = "testing")]
+        if let Some(double) = &self.double {
+            if double.is_gone() {
+                return Err(self.missing(io::ErrorKind::ConnectionRefused.into()));
+            }
+            let open = |waker| Ok(Connection::Double(double::Connection::open(double.clone(), waker)));
+            let begun = Session::begin(open, Place::Double, self.versions, begin());
+            return begun.map_err(|source| self.missing(source));
+        }
         let (stream, place) = self.connect()?;
-        let versions = self.versions;
-        let lost = lost::take();
-        let begin = ToKeeper::Begin { versions, request_id: request_id.to_owned(), deadline_ms, lost };
-        Session::begin(stream, place, versions, &begin).map_err(|source| self.missing(source))
+        let begun = Session::begin(|_| Connection::over(stream), place, self.versions, begin());
+        begun.map_err(|source| self.missing(source))
+    }
+
+    /// Whether a test double plays the keeper.
+    const fn is_played(&self) -> bool {
+        #[cfg(feature = "testing")]
+        return self.double.is_some();
+        #[cfg(not(feature = "testing"))]
+        false
     }
 
     fn connect(&self) -> Result<(UnixStream, Place), KeeperMissing> {
@@ -137,6 +175,11 @@ impl KeeperClient {
             Place::InProcess => InProcess::shared()
                 .map(|keeper| keeper.check(owner))
                 .map_err(|error| format!("the keeper's thread is gone: {error}")),
+            #[cfg(feature = "testing")]
+            Place::Double => match &self.double {
+                Some(double) if !double.is_gone() => Ok(double.check(owner)),
+                _ => Err("the keeper is gone".to_owned()),
+            },
         }
     }
 }

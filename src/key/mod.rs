@@ -25,6 +25,7 @@ mod context;
 mod found;
 mod lock_key;
 mod namespace;
+mod nested;
 mod parse;
 mod parse_error;
 mod path;

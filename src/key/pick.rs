@@ -15,7 +15,19 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, M
 use serde_json::value::RawValue;
 
 use super::found::{Found, decoded, key_text, kind};
+use super::nested;
 use super::tree::Node;
+
+/// How an event is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// By asking for what should be there.
+    Quick,
+    /// By looking at what is there.
+    Careful,
+    /// The same, and into strings that are JSON by themselves.
+    IntoStrings,
+}
 
 /// What the pass found for one path. `depth` counts the steps that led there.
 #[derive(Clone, Debug)]
@@ -30,18 +42,34 @@ pub(super) enum Slot<'de> {
     Twice { depth: usize },
 }
 
+impl Slot<'_> {
+    fn into_owned(self) -> Slot<'static> {
+        match self {
+            Self::Missing { depth } => Slot::Missing { depth },
+            Self::Text(text) => Slot::Text(Cow::Owned(text.into_owned())),
+            Self::Unusable { depth, found } => Slot::Unusable { depth, found },
+            Self::Twice { depth } => Slot::Twice { depth },
+        }
+    }
+}
+
 /// Reads the event; fails only where it is not JSON.
 pub(super) fn pick<'de>(tree: &Node, slots: usize, event: &'de str) -> serde_json::Result<Vec<Slot<'de>>> {
-    match pass(tree, slots, event, false) {
-        Err(error) if !error.is_eof() => pass(tree, slots, event, true),
+    match pass(tree, slots, event, Reading::Quick) {
+        Err(error) if !error.is_eof() => pass(tree, slots, event, Reading::Careful),
         result => result,
     }
 }
 
-fn pass<'de>(tree: &Node, slots: usize, event: &'de str, careful: bool) -> serde_json::Result<Vec<Slot<'de>>> {
+/// Reads the event, and where a path goes on into a string, the string as JSON; see [`nested`].
+pub(super) fn pick_into_strings<'de>(tree: &Node, slots: usize, event: &'de str) -> serde_json::Result<Vec<Slot<'de>>> {
+    pass(tree, slots, event, Reading::IntoStrings)
+}
+
+fn pass<'de>(tree: &Node, slots: usize, event: &'de str, reading: Reading) -> serde_json::Result<Vec<Slot<'de>>> {
     let mut slots = vec![Slot::Missing { depth: 0 }; slots];
     let mut json = serde_json::Deserializer::from_str(event);
-    Walk { node: tree, depth: 0, careful, slots: &mut slots }.deserialize(&mut json)?;
+    Walk { node: tree, depth: 0, reading, slots: &mut slots }.deserialize(&mut json)?;
     json.end()?;
     Ok(slots)
 }
@@ -51,7 +79,7 @@ fn pass<'de>(tree: &Node, slots: usize, event: &'de str, careful: bool) -> serde
 struct Walk<'t, 's, 'de> {
     node: &'t Node,
     depth: usize,
-    careful: bool,
+    reading: Reading,
     slots: &'s mut [Slot<'de>],
 }
 
@@ -68,7 +96,7 @@ impl<'de> Walk<'_, '_, 'de> {
 
     /// The same walk one step further down.
     fn step<'a>(&'a mut self, node: &'a Node) -> Walk<'a, 'a, 'de> {
-        Walk { node, depth: self.depth + 1, careful: self.careful, slots: self.slots }
+        Walk { node, depth: self.depth + 1, reading: self.reading, slots: self.slots }
     }
 
     /// Whether the member that leads to `node` has come already. Until it does, its slots stand as this object's visit
@@ -76,6 +104,20 @@ impl<'de> Walk<'_, '_, 'de> {
     fn came(&self, node: &Node) -> bool {
         let depth = self.depth;
         !matches!(self.slots.get(node.first_slot()), Some(Slot::Missing { depth: missing }) if *missing == depth)
+    }
+
+    /// Walks on inside of a string. What is found there outlives it.
+    fn look_inside_string(self, inside: &str) -> serde_json::Result<()> {
+        let Self { node, depth, reading, slots } = self;
+        let mut found = vec![Slot::Missing { depth }; slots.len()];
+        let mut json = serde_json::Deserializer::from_str(inside);
+        Walk { node, depth, reading, slots: &mut found }.deserialize(&mut json)?;
+        node.each_slot(&mut |at| {
+            if let (Some(slot), Some(found)) = (slots.get_mut(at), found.get_mut(at)) {
+                *slot = std::mem::replace(found, Slot::Missing { depth }).into_owned();
+            }
+        });
+        Ok(())
     }
 
     fn look_inside<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -91,7 +133,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, '_, 'de> {
 
     fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
         let is_value = matches!(self.node, Node::Value(_));
-        if !is_value && !self.careful {
+        if !is_value && self.reading == Reading::Quick {
             return self.look_inside(deserializer);
         }
         // Raw, because a parsed number no longer tells `1` from `1.0` and has no room for long ones.
@@ -106,6 +148,10 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, '_, 'de> {
                 let mut inside = serde_json::Deserializer::from_str(json);
                 return self.look_inside(&mut inside).map_err(Error::custom);
             }
+            (_, Found::String) if self.reading == Reading::IntoStrings => match nested::opened(json) {
+                Some(inside) => return self.look_inside_string(&inside).map_err(Error::custom),
+                None => Slot::Unusable { depth, found: Found::String },
+            },
             (_, found) => Slot::Unusable { depth, found },
         };
         self.settle(&verdict);
@@ -126,7 +172,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_, 'de> {
         };
         let depth = self.depth;
         self.settle(&Slot::Missing { depth });
-        while let Some(member) = map.next_key_seed(Name { members, careful: self.careful })? {
+        while let Some(member) = map.next_key_seed(Name { members, careful: self.reading != Reading::Quick })? {
             let Some(node) = member else {
                 map.next_value::<IgnoredAny>()?;
                 continue;

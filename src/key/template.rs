@@ -9,9 +9,9 @@ use super::namespace::Namespace;
 use super::parse::{Token, tokens};
 use super::parse_error::{TemplateError, TemplateErrorKind};
 use super::path::Path;
-use super::pick::{Slot, pick};
+use super::pick::{Slot, pick, pick_into_strings};
 use super::resolve_error::{ContextMissing, DuplicateName, EventUnreadable, PathMissing, ResolveError, UnusableValue};
-use super::tree::Paths;
+use super::tree::{Node, Paths};
 
 /// How a key is made from an event; [the module](super) has the grammar.
 ///
@@ -123,6 +123,44 @@ impl Template {
     /// [`is_missing`](ResolveError::is_missing) before running such a one unlocked.
     pub fn resolve(
         &self,
+        namespace: Option<&Namespace>,
+        event: &str,
+        context: &ContextValues<'_>,
+    ) -> Result<LockKey, ResolveError> {
+        self.resolve_by(pick, namespace, event, context)
+    }
+
+    /// Makes the key for one record of a batch: where a path goes on into a string, the string is read as JSON.
+    ///
+    /// The bodies of queues' messages are strings in an event, and Kinesis' data are base64. A string that holds a JSON
+    /// object or array, as it is or in base64, can be looked into; any other is a string, as everywhere. A path that ends
+    /// at a string takes it as it is.
+    ///
+    /// ```
+    /// use leasehold::key::{ContextValues, Template};
+    ///
+    /// let template = Template::parse("orders:{body.orderId}")?;
+    /// let message = r#"{"messageId": "1", "body": "{\"orderId\": \"A-17\"}"}"#;
+    /// let key = template.resolve_into_strings(None, message, &ContextValues::default())?;
+    /// assert_eq!(key.as_str(), "orders:A-17");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve`](Self::resolve).
+    pub fn resolve_into_strings(
+        &self,
+        namespace: Option<&Namespace>,
+        record: &str,
+        context: &ContextValues<'_>,
+    ) -> Result<LockKey, ResolveError> {
+        self.resolve_by(pick_into_strings, namespace, record, context)
+    }
+
+    fn resolve_by(
+        &self,
+        pick: for<'de> fn(&Node, usize, &'de str) -> serde_json::Result<Vec<Slot<'de>>>,
         namespace: Option<&Namespace>,
         event: &str,
         context: &ContextValues<'_>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use super::core::{Core, Planned};
-use crate::clock::{Clock as _, Mono, SystemClock};
+use crate::clock::{Clock, Mono};
 use crate::error::{Error, GrantTooLate, KeeperGone, LeaseBusy, VersionMismatch, refused};
 use crate::keeper::client::{Answer, Broken, Grant, Session};
 use crate::key::LockKey;
@@ -18,7 +18,7 @@ pub(super) struct Acquisition {
     /// Sent once the keeper has begun: before that it is not known which version it speaks.
     unsent: Option<Box<Acquire>>,
     latest: Option<Mono>,
-    clock: SystemClock,
+    clock: Arc<dyn Clock>,
 }
 
 impl Acquisition {
@@ -30,7 +30,7 @@ impl Acquisition {
         context: &lambda_runtime::Context,
     ) -> Self {
         let unsent = Some(core.acquire(&key, planned, context));
-        Self { session, key, unsent, latest: planned.budget.latest, clock: core.clock }
+        Self { session, key, unsent, latest: planned.budget.latest, clock: core.clock.clone() }
     }
 
     pub(super) const fn key(&self) -> &LockKey {

@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::answers::{AnswerFor, OnBusy, OnRefusal, Refuse};
 use super::core::Core;
 use super::key_source::{ByClosure, ByTemplate, TemplateText};
-use super::on_busy::{Answer, Refuse};
 use super::{LeaseLayer, Plan};
-use crate::error::{LeaseBusy, SettingsError};
+use crate::error::{Error, LeaseBusy, SettingsError};
 use crate::key::Template;
 use crate::session::OnCrash;
 use crate::settings::{Draft, Environment, KeeperChoice, MissingPath, OnLoss, OnUnavailable, ReleaseWhen, too_long};
@@ -25,7 +25,7 @@ const LONGEST_NAME: usize = 2048;
 #[must_use = "a layer is made by `build`"]
 pub struct LeaseLayerBuilder<T, K = TemplateText, B = Refuse> {
     keys: K,
-    on_busy: B,
+    answers: B,
     name: Option<String>,
     draft: Draft,
     environment: Option<Environment>,
@@ -33,8 +33,8 @@ pub struct LeaseLayerBuilder<T, K = TemplateText, B = Refuse> {
 }
 
 impl<T, K, B> LeaseLayerBuilder<T, K, B> {
-    pub(super) fn new(keys: K, on_busy: B) -> Self {
-        Self { keys, on_busy, name: None, draft: Draft::default(), environment: None, payload: PhantomData }
+    pub(super) fn new(keys: K, answers: B) -> Self {
+        Self { keys, answers, name: None, draft: Draft::default(), environment: None, payload: PhantomData }
     }
 
     /// The lock table's name or ARN. It must be set here or in the environment. `LEASEHOLD_TABLE`
@@ -191,6 +191,16 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
+    /// Lets a test double play the keeper: for unit tests of the handler. Neither a socket nor DynamoDB is needed, and no
+    /// variables of the process count; the table is `locks` unless set.
+    #[cfg(feature = "testing")]
+    pub fn test_keeper(mut self, keeper: &crate::testing::TestKeeper) -> Self {
+        self.draft.double = Some(keeper.clone());
+        self.draft.table.get_or_insert_with(|| "locks".to_owned());
+        self.environment.get_or_insert_default();
+        self
+    }
+
     /// The layer's name, for [`Lease::named`](crate::Lease::named) and the log; the key template unless set.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
@@ -210,9 +220,51 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     ///     .build()?;
     /// # Ok::<(), leasehold::SettingsError>(())
     /// ```
-    pub fn on_busy<R, F: Fn(&LeaseBusy) -> R>(self, respond: F) -> LeaseLayerBuilder<T, K, Answer<F>> {
-        let Self { keys, on_busy: _, name, draft, environment, payload } = self;
-        LeaseLayerBuilder { keys, on_busy: Answer(respond), name, draft, environment, payload }
+    pub fn on_busy<R, F: Fn(&LeaseBusy) -> R>(self, respond: F) -> LeaseLayerBuilder<T, K, OnBusy<F>> {
+        self.with_answers(OnBusy(respond))
+    }
+
+    /// Answers refusals as the source of the function's events understands them: with a 423 and `Retry-After`, for
+    /// example, where that is an API. [`AnswerFor`] has the table.
+    ///
+    /// ```
+    /// use leasehold::LeaseLayer;
+    /// use leasehold::layer::AnswerFor;
+    /// use serde_json::Value;
+    ///
+    /// let lease = LeaseLayer::<Value>::builder("orders:{pathParameters.id}")
+    ///     .answer_for(AnswerFor::api_gateway_v2())
+    ///     .table("locks")
+    ///     .build()?;
+    /// # Ok::<(), leasehold::SettingsError>(())
+    /// ```
+    pub fn answer_for(self, source: AnswerFor) -> LeaseLayerBuilder<T, K, AnswerFor> {
+        self.with_answers(source)
+    }
+
+    /// Answers whatever the layer refuses with a response that a closure makes; `None` leaves it an error.
+    ///
+    /// ```
+    /// use leasehold::{Error, LeaseLayer};
+    /// use serde_json::{Value, json};
+    ///
+    /// let lease = LeaseLayer::<Value>::builder("orders:{id}")
+    ///     .on_refusal(|error| match error {
+    ///         Error::LeaseBusy(busy) => Some(json!({ "later": busy.retry_after.as_secs() })),
+    ///         Error::KeyNotFound(_) => Some(json!({ "problem": "an order needs an id" })),
+    ///         _ => None,
+    ///     })
+    ///     .table("locks")
+    ///     .build()?;
+    /// # Ok::<(), leasehold::SettingsError>(())
+    /// ```
+    pub fn on_refusal<R, F: Fn(&Error) -> Option<R>>(self, respond: F) -> LeaseLayerBuilder<T, K, OnRefusal<F>> {
+        self.with_answers(OnRefusal(respond))
+    }
+
+    fn with_answers<A>(self, answers: A) -> LeaseLayerBuilder<T, K, A> {
+        let Self { keys, answers: _, name, draft, environment, payload } = self;
+        LeaseLayerBuilder { keys, answers, name, draft, environment, payload }
     }
 
     /// Takes these variables for the environment's, instead of the process's own: for tests, and for settings that come
@@ -226,16 +278,25 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
-        let Self { keys, on_busy, name, draft, environment, payload } = self;
-        (keys, LeaseLayerBuilder { keys: (), on_busy, name, draft, environment, payload })
+    pub(super) fn without_keys(self) -> (K, LeaseLayerBuilder<T, (), B>) {
+        let Self { keys, answers, name, draft, environment, payload } = self;
+        (keys, LeaseLayerBuilder { keys: (), answers, name, draft, environment, payload })
     }
 }
 
 impl<T, B> LeaseLayerBuilder<T, (), B> {
     /// Checks the settings, and makes the layer if there are keys.
     fn finish<K>(self, origin: String, keys: Result<K, String>) -> Result<LeaseLayer<T, K, B>, SettingsError> {
-        let mut problems = Vec::new();
+        self.plan(origin, keys, Vec::new()).map(LeaseLayer::new)
+    }
+
+    /// Checks the settings, adding to the problems that there are, and makes of them and the keys what a layer is.
+    pub(super) fn plan<K>(
+        self,
+        origin: String,
+        keys: Result<K, String>,
+        mut problems: Vec<String>,
+    ) -> Result<Plan<K, B>, SettingsError> {
         let keys = keys.map_err(|problem| problems.push(problem));
         let environment = self.environment.unwrap_or_else(Environment::of_process);
         let (settings, warnings) = self.draft.resolve(&environment, &mut problems);
@@ -247,8 +308,7 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
         for warning in warnings {
             tracing::warn!("{warning}");
         }
-        let core = Core::new(settings, name);
-        Ok(LeaseLayer::new(Plan { core, keys, on_busy: self.on_busy }))
+        Ok(Plan { core: Core::new(settings, name), keys, answers: self.answers })
     }
 }
 

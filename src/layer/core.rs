@@ -7,7 +7,7 @@ use std::time::Duration;
 use lambda_runtime::Context;
 
 use crate::budget::{Budget, Deadline};
-use crate::clock::{Clock as _, Now, SystemClock};
+use crate::clock::{Clock, Now, SystemClock};
 use crate::error::{DeadlineTooClose, Error, Unlocked};
 use crate::keeper::client::KeeperClient;
 use crate::key::LockKey;
@@ -26,7 +26,7 @@ const PATIENCE_WITHOUT_DEADLINE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) settings: Settings,
-    pub(super) clock: SystemClock,
+    pub(super) clock: Arc<dyn Clock>,
     name: Arc<str>,
     keeper: Arc<KeeperClient>,
     reserve_warned: AtomicBool,
@@ -49,7 +49,8 @@ pub(super) struct TimeLimit {
 impl Core {
     pub(super) fn new(settings: Settings, name: String) -> Self {
         let keeper = Arc::new(KeeperClient::new(&settings));
-        Self { settings, clock: SystemClock::new(), name: name.into(), keeper, reserve_warned: AtomicBool::new(false) }
+        let clock = clock(&settings);
+        Self { settings, clock, name: name.into(), keeper, reserve_warned: AtomicBool::new(false) }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -152,7 +153,7 @@ impl Core {
     /// The handle for a handler under a lease of this session.
     pub(super) fn lease(&self, key: LockKey, hold: &Arc<Hold>) -> Lease {
         let enforced = self.mode() == Mode::Enforce;
-        Lease::new(key, self.settings.table.clone(), hold, self.keeper.clone(), enforced)
+        Lease::new(key, self.settings.table.clone(), hold, self.keeper.clone(), self.clock.clone(), enforced)
     }
 
     /// The handle for a handler without a session, in a mode that refuses nothing.
@@ -169,6 +170,16 @@ impl Core {
     pub(super) fn is_held_around(&self, key: &LockKey) -> bool {
         Scope::holds(|lease| lease.is_on(&self.settings.table, key))
     }
+}
+
+/// The clock that the settings ask for: the system's, but for a test double.
+fn clock(settings: &Settings) -> Arc<dyn Clock> {
+    #[cfg(feature = "testing")]
+    if let Some(double) = &settings.double {
+        return Arc::new(double.clock());
+    }
+    let _ = settings;
+    Arc::new(SystemClock::new())
 }
 
 fn millis(duration: Duration) -> u64 {

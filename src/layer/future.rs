@@ -16,13 +16,14 @@ use tower::Service;
 
 use super::Plan;
 use super::acquisition::Acquisition;
+use super::answers::{self, Answers};
 use super::core::TimeLimit;
 use super::ending::Ending;
 use super::key_source::KeySource;
 use super::moves::{self, Answer, Call, Move};
-use super::on_busy::OnBusy;
 use super::step::Opened;
 use super::watch::Watch;
+use crate::error::InvocationError;
 use crate::lease::{Hold, SCOPE, Scope};
 
 pin_project! {
@@ -42,21 +43,23 @@ pin_project! {
     {
         plan: Arc<Plan<K, B>>,
         #[pin]
-        stage: Stage<S, T>,
+        stage: Stage<S, T, K, B>,
         // What the stage waits for at most.
         #[pin]
         timer: Option<Sleep>,
+        // Whether the answer waits until the row is free, whatever the settings say.
+        frees_first: bool,
     }
 }
 
 pin_project! {
     #[project = StageProj]
-    enum Stage<S, T>
+    enum Stage<S, T, K, B>
     where
         S: Service<LambdaEvent<T>>,
     {
         // Nothing was done yet.
-        Fresh { call: Option<(S, LambdaEvent<Box<RawValue>>)> },
+        Fresh { call: Option<(S, LambdaEvent<Box<RawValue>>)>, begin: Begin<S, T, K, B> },
         // The session has begun and the event was read; the handler may not be ready.
         Readying { call: Option<Call<S, T>>, opened: Option<Opened> },
         // The lease is asked for.
@@ -69,12 +72,27 @@ pin_project! {
     }
 }
 
+/// How a raw event begins; kept as what it is, so that only who begins with one has to be able to read it.
+type Begin<S, T, K, B> = fn(&Plan<K, B>, S, LambdaEvent<Box<RawValue>>) -> Move<S, T>;
+
 impl<S, T, K, B> ResponseFuture<S, T, K, B>
 where
     S: Service<LambdaEvent<T>>,
 {
-    pub(super) const fn new(plan: Arc<Plan<K, B>>, service: S, event: LambdaEvent<Box<RawValue>>) -> Self {
-        Self { plan, stage: Stage::Fresh { call: Some((service, event)) }, timer: None }
+    pub(super) const fn new(plan: Arc<Plan<K, B>>, service: S, event: LambdaEvent<Box<RawValue>>) -> Self
+    where
+        T: DeserializeOwned,
+        K: KeySource<T>,
+    {
+        let begin: Begin<S, T, K, B> = moves::begin::<S, T, K, B>;
+        Self { plan, stage: Stage::Fresh { call: Some((service, event)), begin }, timer: None, frees_first: false }
+    }
+
+    /// One whose session has begun already, and whose event was read; with `frees_first`, who asks for the same key once
+    /// it is done finds it free.
+    pub(super) const fn opened(plan: Arc<Plan<K, B>>, call: Call<S, T>, opened: Opened, frees_first: bool) -> Self {
+        let stage = Stage::Readying { call: Some(call), opened: Some(opened) };
+        Self { plan, stage, timer: None, frees_first }
     }
 
     /// Makes a move; the answer, if that was the last one.
@@ -99,7 +117,7 @@ where
                 // First of all what is left of the handler goes: it still has the lease.
                 this.stage.set(Stage::Over);
                 this.timer.set(None);
-                let wait = this.plan.core.releases_before_response();
+                let wait = *this.frees_first || this.plan.core.releases_before_response();
                 match hold.and_then(|hold| Ending::begin(hold, reason, wait)) {
                     None => return Some(answer),
                     Some(ending) => {
@@ -121,18 +139,16 @@ where
 impl<S, T, K, B> Future for ResponseFuture<S, T, K, B>
 where
     S: Service<LambdaEvent<T>>,
-    T: DeserializeOwned,
-    K: KeySource<T>,
-    B: OnBusy<S::Response>,
+    B: Answers<S::Response>,
 {
-    type Output = Answer<S, T>;
+    type Output = Result<B::Response, InvocationError<S::Error>>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             let this = self.as_mut().project();
             let (plan, timer) = (&**this.plan, this.timer);
             let next = match this.stage.project() {
-                StageProj::Fresh { call } => call.take().map(|(service, event)| moves::begin(plan, service, event)),
+                StageProj::Fresh { call, begin } => call.take().map(|(service, event)| begin(plan, service, event)),
                 StageProj::Readying { call, opened } => {
                     let is_ready = match call {
                         Some(Call { service, .. }) => ready!(service.poll_ready(cx)),
@@ -177,7 +193,7 @@ where
                 return Poll::Pending;
             };
             if let Some(answer) = self.as_mut().make(next) {
-                return Poll::Ready(answer);
+                return Poll::Ready(answers::last(&self.plan.answers, answer));
             }
         }
     }

@@ -30,11 +30,26 @@ pub struct ByTemplate(pub(super) Template);
 
 impl<T> KeySource<T> for ByTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
-        let template = &self.0;
-        template.resolve(namespace, raw, &values(&event.context)).map_err(|error| match error {
-            ResolveError::Missing(missing) => KeyNotFound { template: template.source().to_owned(), missing }.into(),
-            error => KeyInvalid::from_template(template.source(), error).into(),
-        })
+        self.0.resolve(namespace, raw, &values(&event.context)).map_err(|error| no_key(&self.0, error))
+    }
+}
+
+/// Keys by a template over a record, which also looks into strings; see
+/// [`Template::resolve_into_strings`](crate::key::Template::resolve_into_strings).
+#[derive(Clone, Debug)]
+pub struct ByRecordTemplate(pub(super) Template);
+
+impl<T> KeySource<T> for ByRecordTemplate {
+    fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
+        let resolved = self.0.resolve_into_strings(namespace, raw, &values(&event.context));
+        resolved.map_err(|error| no_key(&self.0, error))
+    }
+}
+
+fn no_key(template: &Template, error: ResolveError) -> Error {
+    match error {
+        ResolveError::Missing(missing) => KeyNotFound { template: template.source().to_owned(), missing }.into(),
+        error => KeyInvalid::from_template(template.source(), error).into(),
     }
 }
 

@@ -21,13 +21,14 @@
 //! lock's sake.
 
 mod acquisition;
+mod answers;
+pub mod batch;
 mod builder;
 mod core;
 mod ending;
 mod future;
 mod key_source;
 mod moves;
-mod on_busy;
 mod payload;
 mod service;
 mod step;
@@ -39,19 +40,19 @@ use std::sync::Arc;
 
 use tower::Layer;
 
+pub use self::answers::{AnswerFor, Answered, Answers, OnBusy, OnRefusal, Refuse};
 pub use self::builder::LeaseLayerBuilder;
 use self::core::Core;
 pub use self::future::ResponseFuture;
-pub use self::key_source::{ByClosure, ByTemplate, KeySource, TemplateText};
-pub use self::on_busy::{Answer, OnBusy, Refuse};
+pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};
 pub use self::service::LeaseService;
 use crate::settings::Mode;
 
 /// Takes a lease for each invocation of the handler that it is put around.
 ///
 /// The handler must be `Clone` (each invocation has a clone of its own) and its payload `DeserializeOwned`; neither needs
-/// to be `Send` or `'static`, unless `run_concurrent` asks for it. `T` is the handler's payload and is inferred; `K` says where the key comes from, `B` what is answered when the key is
-/// busy: both follow from how the layer was built.
+/// to be `Send` or `'static`, unless `run_concurrent` asks for it. `T` is the handler's payload and is inferred; `K` says where the key comes from, `B` what is answered when there
+/// is no lease: both follow from how the layer was built.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -91,10 +92,10 @@ pub struct LeaseLayer<T, K = ByTemplate, B = Refuse> {
 
 /// What a layer and all its services share.
 #[derive(Debug)]
-struct Plan<K, B> {
+struct Plan<K, B = Refuse> {
     core: Core,
     keys: K,
-    on_busy: B,
+    answers: B,
 }
 
 impl<T> LeaseLayer<T> {

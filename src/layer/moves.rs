@@ -12,7 +12,6 @@ use super::acquisition::Acquisition;
 use super::core::TimeLimit;
 use super::ending::CONFIRM_WITHIN;
 use super::key_source::KeySource;
-use super::on_busy::OnBusy;
 use super::step::{Opened, Step, decide, unlocked};
 use super::watch::Watch;
 use super::{Plan, payload};
@@ -102,7 +101,6 @@ pub(super) fn answered<S, T, K, B>(
 ) -> Move<S, T>
 where
     S: Service<LambdaEvent<T>>,
-    B: OnBusy<S::Response>,
 {
     let core = &plan.core;
     let error = match answer {
@@ -127,10 +125,12 @@ where
     };
     // A keeper that did not answer, or too late, may not confirm either: it is told, not waited for.
     Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Cancelled));
-    let Error::LeaseBusy(busy) = &error else { return refuse(error) };
+    if !matches!(error, Error::LeaseBusy(_)) {
+        return refuse(error);
+    }
     COUNTERS.busy.add_one();
     tracing::info!(%error, "the key is busy");
-    Move::Answer(plan.on_busy.answer(busy).map_or_else(|| Err(error.into()), Ok))
+    Move::Answer(Err(error.into()))
 }
 
 /// The handler has answered.
@@ -153,7 +153,9 @@ where
         // The handler's own error says at least as much, and may come of the loss.
         (Err(error), _) => Err(InvocationError::Handler(error)),
     };
-    Move::End { hold: watch.finish(), reason: ReleaseReason::Finished, confirm_within: CONFIRM_WITHIN, answer }
+    let hold = watch.finish();
+    let reason = hold.as_ref().map_or(ReleaseReason::Finished, |hold| hold.reason_at_the_end());
+    Move::End { hold, reason, confirm_within: CONFIRM_WITHIN, answer }
 }
 
 /// The lease is lost: the handler is ended before it has answered.

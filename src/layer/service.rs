@@ -12,8 +12,7 @@ use tower::Service;
 
 use super::future::ResponseFuture;
 use super::key_source::KeySource;
-use super::on_busy::OnBusy;
-use super::{ByTemplate, Plan, Refuse};
+use super::{Answers, ByTemplate, Plan, Refuse};
 use crate::error::InvocationError;
 
 /// A handler under a [`LeaseLayer`](super::LeaseLayer).
@@ -34,9 +33,9 @@ where
     S: Service<LambdaEvent<T>> + Clone,
     T: DeserializeOwned,
     K: KeySource<T>,
-    B: OnBusy<S::Response>,
+    B: Answers<S::Response>,
 {
-    type Response = S::Response;
+    type Response = B::Response;
     type Error = InvocationError<S::Error>;
     type Future = ResponseFuture<S, T, K, B>;
 

@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::keeper::client::{Grant, Loss};
 use crate::lease::{Hold, Lease};
 use crate::metrics::COUNTERS;
-use crate::session::ReleaseReason;
 use crate::settings::OnLoss;
 
 /// What runs beside a handler. Dropped with the handler's future, after it, it gives back what is held.
@@ -76,7 +75,7 @@ impl Watch {
                 }
                 hold.finish();
                 // It is not waited for. Where guards have a share, the last of them gives it back.
-                Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Finished));
+                Arc::into_inner(hold).inspect(|hold| hold.let_go(hold.reason_at_the_end()));
                 None
             }
         }

@@ -20,11 +20,13 @@ pub(crate) struct Hold {
     session: Arc<Session>,
     /// Whether the handler's future came to its end: what is still held then is held by guards, on purpose.
     finished: AtomicBool,
+    /// Whether a part of the work was ended before it was done: the lease goes back as after a crash.
+    cut_off: AtomicBool,
 }
 
 impl Hold {
     pub(crate) const fn new(session: Arc<Session>) -> Self {
-        Self { session, finished: AtomicBool::new(false) }
+        Self { session, finished: AtomicBool::new(false), cut_off: AtomicBool::new(false) }
     }
 
     pub(crate) const fn session(&self) -> &Arc<Session> {
@@ -34,6 +36,16 @@ impl Hold {
     /// The handler's future came to its end.
     pub(crate) fn finish(&self) {
         self.finished.store(true, Ordering::Release);
+    }
+
+    /// A part of the work was ended before it was done.
+    pub(crate) fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Release);
+    }
+
+    /// Why the lease goes back now that the handler's future has come to its end.
+    pub(crate) fn reason_at_the_end(&self) -> ReleaseReason {
+        if self.cut_off.load(Ordering::Acquire) { ReleaseReason::Dropped } else { ReleaseReason::Finished }
     }
 
     /// Gives the lease back, or its request up, and closes the session without waiting for anything.
@@ -48,7 +60,7 @@ impl Hold {
         match owed {
             Owed::Cancellation => ReleaseReason::Cancelled,
             Owed::Lease if self.finished.load(Ordering::Acquire) && !std::thread::panicking() => {
-                ReleaseReason::Finished
+                self.reason_at_the_end()
             }
             Owed::Lease => ReleaseReason::Dropped,
         }

@@ -49,6 +49,8 @@ pub(crate) struct Draft {
     pub(crate) end_before_deadline: Option<Duration>,
     pub(crate) keeper: Option<KeeperChoice>,
     pub(crate) socket: Option<PathBuf>,
+    #[cfg(feature = "testing")]
+    pub(crate) double: Option<crate::testing::TestKeeper>,
 }
 
 impl Draft {
@@ -81,6 +83,8 @@ impl Draft {
             end_before_deadline: read.duration("END_BEFORE_DEADLINE").unless_set(self.end_before_deadline),
             keeper: read.choice("KEEPER").unless_set(self.keeper).unwrap_or(default_keeper),
             socket: read.socket(self.socket),
+            #[cfg(feature = "testing")]
+            double: self.double,
             on_lambda,
             managed_instances: initialization == Some("lambda-managed-instances"),
             mode,

@@ -29,6 +29,9 @@ pub(crate) struct Settings {
     pub(crate) end_before_deadline: Option<Duration>,
     pub(crate) keeper: KeeperChoice,
     pub(crate) socket: PathBuf,
+    /// What plays the keeper in a unit test.
+    #[cfg(feature = "testing")]
+    pub(crate) double: Option<crate::testing::TestKeeper>,
     /// Whether this is Lambda itself, or an emulator that runs extensions.
     pub(crate) on_lambda: bool,
     /// Whether invocations overlap, nothing freezes, and nobody kills a handler at its deadline.

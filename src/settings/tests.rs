@@ -87,6 +87,8 @@ fn every_variable_is_read() {
         end_before_deadline: Some(Duration::from_millis(500)),
         keeper: KeeperChoice::Extension,
         socket: "/s".into(),
+        #[cfg(feature = "testing")]
+        double: None,
         on_lambda: true,
         managed_instances: true,
     };

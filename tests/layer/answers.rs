@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use leasehold::error::LeaseBusy;
-use leasehold::layer::{KeySource, OnBusy};
+use leasehold::layer::{Answers, KeySource};
 use leasehold::{Lease, LeaseLayer, MissingPath, OnUnavailable, metrics};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::support::{Keeper, Peer, busy, event, event_within, failed, granted, o
 async fn answered<K, B>(keeper: Keeper, layer: LeaseLayer<Value, K, B>, line: Value) -> Result<Value, Diagnostic>
 where
     K: KeySource<Value>,
-    B: OnBusy<Value>,
+    B: Answers<Value, Response = Value>,
 {
     let mut service = layer.layer(service_fn(unlocked_handler));
     let keeper = std::thread::spawn(move || {

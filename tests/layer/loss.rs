@@ -40,7 +40,7 @@ type Answer = Result<Value, InvocationError<lambda_runtime::Error>>;
 fn error_of(answer: InvocationError<lambda_runtime::Error>) -> Error {
     match answer {
         InvocationError::Lease(error) => error,
-        InvocationError::Handler(error) => panic!("{error}"),
+        other => panic!("{other}"),
     }
 }
 

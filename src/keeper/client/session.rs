@@ -4,24 +4,21 @@
 //! layer's future and a spawned task that waits for a loss need nothing of each other, and a handler that blocks one of
 //! them does not keep the news from the other.
 
-use std::future::Future as _;
 use std::io;
-use std::os::unix::net::UnixStream;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Place;
+use super::connection::Connection;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
-use super::socket::{Reading, Reads, Socket};
+use super::socket::Reading;
 use super::wakers::Wakers;
-use crate::session::{Acquire, FrameError, FromKeeper, LineReader, ReleaseReason, ToKeeper, VersionRange, encode};
+use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper, VersionRange};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]
 pub(crate) struct Session {
-    socket: Arc<Socket>,
     place: Place,
     state: Mutex<State>,
     wakers: Arc<Wakers>,
@@ -31,7 +28,7 @@ pub(crate) struct Session {
 
 #[derive(Debug)]
 struct State {
-    reader: LineReader<Reads>,
+    connection: Connection,
     heard: Heard,
     /// Whether `acquire` was sent.
     asked: bool,
@@ -47,19 +44,19 @@ pub(crate) enum Loss {
 }
 
 impl Session {
-    /// Takes a connection, which must not block, and says `begin`.
+    /// Opens a connection, which is given what to wake when there is something to hear, and says `begin`.
     pub(super) fn begin(
-        stream: UnixStream,
+        open: impl FnOnce(Waker) -> io::Result<Connection>,
         place: Place,
         versions: VersionRange,
-        begin: &ToKeeper,
+        begin: ToKeeper,
     ) -> io::Result<Self> {
-        let socket = Arc::new(Socket::registered(stream)?);
-        socket.write(&encode(begin).map_err(io::Error::other)?)?;
         let wakers = Arc::new(Wakers::default());
-        let reader = LineReader::new(Reads(socket.clone()));
-        let state = Mutex::new(State { reader, heard: Heard::new(versions), asked: false });
-        Ok(Self { socket, place, state, waker: Waker::from(wakers.clone()), wakers })
+        let waker = Waker::from(wakers.clone());
+        let connection = open(waker.clone())?;
+        connection.send(begin)?;
+        let state = Mutex::new(State { connection, heard: Heard::new(versions), asked: false });
+        Ok(Self { place, state, waker, wakers })
     }
 
     /// Where its keeper lives.
@@ -77,7 +74,7 @@ impl Session {
         acquire.id = ID;
         let mut state = self.state();
         state.asked = true;
-        self.send(&mut state, &ToKeeper::Acquire(acquire));
+        self.send(&mut state, ToKeeper::Acquire(acquire));
     }
 
     /// Waits for the answer to [`acquire`](Self::acquire).
@@ -135,9 +132,14 @@ impl Session {
     /// Reads what is there, even if the runtime has not noticed yet: the handler may not have yielded for minutes.
     pub(crate) fn look(&self) {
         let mut state = self.state();
-        self.socket.read_by(Reading::Now);
-        self.read(&mut state, &mut Context::from_waker(Waker::noop()));
-        self.socket.read_by(Reading::Task);
+        state.connection.read_by(Reading::Now);
+        let any = self.read(&mut state, &mut Context::from_waker(Waker::noop()));
+        state.connection.read_by(Reading::Task);
+        drop(state);
+        if any {
+            // What was read here, nobody else is told of any more.
+            self.wakers.wake_all();
+        }
     }
 
     /// What has to be sent to give the lease back; `None` where there is nothing to give.
@@ -158,7 +160,7 @@ impl Session {
     pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
         let mut state = self.state();
         state.heard.releasing = true;
-        self.send(&mut state, &ToKeeper::Release { id: ID, reason, wait });
+        self.send(&mut state, ToKeeper::Release { id: ID, reason, wait });
         drop(state);
         self.wakers.wake_all();
     }
@@ -167,14 +169,14 @@ impl Session {
     pub(crate) fn released_within(&self, limit: Duration) -> Option<Released> {
         let end = Instant::now() + limit;
         let mut state = self.state();
-        self.socket.read_by(Reading::Until(end));
+        state.connection.read_by(Reading::Until(end));
         let mut cx = Context::from_waker(Waker::noop());
         while released(&state.heard).is_none() {
             if !self.read_one(&mut state, &mut cx) {
                 break;
             }
         }
-        self.socket.read_by(Reading::Task);
+        state.connection.read_by(Reading::Task);
         released(&state.heard)
     }
 
@@ -182,10 +184,10 @@ impl Session {
     pub(crate) fn close(&self) {
         let mut state = self.state();
         if state.heard.broken.is_none() {
-            self.send(&mut state, &ToKeeper::End);
+            self.send(&mut state, ToKeeper::End);
             state.heard.break_off(Broken::Closed);
         }
-        self.socket.shut_down();
+        state.connection.shut_down();
         drop(state);
         self.wakers.wake_all();
     }
@@ -215,12 +217,11 @@ impl Session {
 
     /// Reads one line, if there is one; whether something was heard, the connection's end included.
     fn read_one(&self, state: &mut State, cx: &mut Context<'_>) -> bool {
-        let State { reader, heard, .. } = state;
+        let State { connection, heard, .. } = state;
         if heard.broken.is_some() {
             return false;
         }
-        // A new future for each poll: the reader loses nothing by it, and nothing unnamed needs to be kept.
-        match pin!(reader.next::<FromKeeper>()).poll(cx) {
+        match connection.poll_next(cx) {
             Poll::Ready(Ok(Some(line))) => heard.hear(line),
             Poll::Ready(Ok(None)) => heard.break_off(Broken::Gone("it closed the connection".to_owned())),
             Poll::Ready(Err(error)) if is_timeout(&error) => return false,
@@ -234,14 +235,12 @@ impl Session {
         true
     }
 
-    fn send(&self, state: &mut State, line: &ToKeeper) {
-        let encoded = encode(line).map_err(|error| error.to_string());
-        let sent = encoded.and_then(|bytes| self.socket.write(&bytes).map_err(|error| error.to_string()));
-        if let Err(reason) = sent {
+    fn send(&self, state: &mut State, line: ToKeeper) {
+        if let Err(error) = state.connection.send(line) {
             // What it said last may be still there to be read, and says more.
-            self.socket.read_by(Reading::Now);
+            state.connection.read_by(Reading::Now);
             self.read(state, &mut Context::from_waker(Waker::noop()));
-            state.heard.break_off(Broken::Gone(reason));
+            state.heard.break_off(Broken::Gone(error.to_string()));
         }
     }
 

@@ -232,3 +232,31 @@ fn nesting_costs_no_stack_and_is_no_fault_beside_the_path() {
     let event = format!(r#"{{"\ud800":0,"a":{}7{}}}"#, "[".repeat(63), "]".repeat(63));
     assert_eq!(key(&template, &event), "7");
 }
+
+#[test]
+fn a_record_is_looked_into_where_a_string_is_json_and_every_rule_holds_in_there() {
+    let resolve = |template: &str, body: &str| {
+        let record = serde_json::json!({ "body": body, "id": 7 }).to_string();
+        Template::parse(template).unwrap().resolve_into_strings(None, &record, &CONTEXT)
+    };
+    assert_eq!(resolve("{body.id}", r#"{"id":"A"}"#).unwrap().as_str(), "A");
+    assert_eq!(resolve("{id}:{body.id}:{body.b[1]}", r#"{"b":[1,2],"id":3}"#).unwrap().as_str(), "1:7:1:3:1:2");
+    assert_eq!(resolve("{body.m.id}", r#"{"m":"{\"id\":\"inner\"}"}"#).unwrap().as_str(), "inner");
+    assert_eq!(resolve("{body}", r#"{"id":"A"}"#).unwrap().as_str(), r#"{"id":"A"}"#, "a path's end takes the text");
+
+    let missing = resolve("{body.d.id}", r#"{"d":{}}"#).unwrap_err();
+    assert!(missing.is_missing() && missing.to_string().contains("no `body.d.id`"), "{missing}");
+    for (body, said) in [
+        (r#"{"id":1,"id":2}"#, "`body.id` twice"),
+        (r#"{"id":1.5}"#, "`body.id` is the number 1.5"),
+        ("[1]", "`body` is an array"),
+        ("no JSON", "`body` is a string"),
+        (r#"{"id":1} and more"#, "`body` is a string"),
+        ("17", "`body` is a string"),
+    ] {
+        let error = resolve("{body.id}", body).unwrap_err();
+        assert!(!error.is_missing() && error.to_string().contains(said), "{body}: {error}");
+    }
+    let plain = super::resolve("{body.id}", r#"{"body":"{\"id\":1}"}"#).unwrap_err();
+    assert!(plain.to_string().contains("`body` is a string"), "only a record's strings are looked into: {plain}");
+}

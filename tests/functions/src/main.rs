@@ -1,5 +1,6 @@
 //! One binary for all end-to-end tests: `TEST_FUNCTION` says which function it is.
 
+mod batches;
 mod borrowing;
 mod concurrent;
 mod events;
@@ -23,6 +24,7 @@ async fn main() -> Result<(), Error> {
         "staged-concurrent" => staged::run_concurrent().await,
         "concurrent" => concurrent::run().await,
         "borrowing" => borrowing::run().await,
+        "batches" => batches::run().await,
         "sqs" => events::sqs().await,
         "eventbridge" => events::eventbridge().await,
         other => Err(format!("TEST_FUNCTION={other} is no function of these tests").into()),

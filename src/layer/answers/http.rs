@@ -1,0 +1,98 @@
+//! Refusals as HTTP responses: a status, `Retry-After`, and a problem document (RFC 9457) that tells a stranger nothing.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::error::Error;
+
+/// How a response is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    ApiGatewayV1,
+    ApiGatewayV2,
+    Alb,
+}
+
+/// What a busy key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BusyStatus {
+    Locked,
+    Conflict,
+}
+
+/// A refusal, before it is written down. It names no key, holder or table: those are not the caller's to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Problem {
+    status: u16,
+    title: &'static str,
+    detail: &'static str,
+    retry_after: Option<u64>,
+}
+
+/// What there is to say over HTTP, of those refusals that are the caller's to know.
+pub(super) fn problem(error: &Error, busy_status: BusyStatus) -> Option<Problem> {
+    match error {
+        Error::LeaseBusy(busy) => {
+            let (status, title) = match busy_status {
+                BusyStatus::Locked => (423, "Locked"),
+                BusyStatus::Conflict => (409, "Conflict"),
+            };
+            let detail = "Another request works on this resource. Try again later.";
+            Some(Problem { status, title, detail, retry_after: Some(whole_seconds(busy.retry_after)) })
+        }
+        // The next one has its time before it: by how much later it comes does not matter.
+        Error::DeadlineTooClose(_) | Error::GrantTooLate(_) | Error::OutOfTime(_) => Some(Problem {
+            status: 503,
+            title: "Service Unavailable",
+            detail: "There was too little time left for this request. Try again.",
+            retry_after: Some(1),
+        }),
+        // No `Retry-After`: what the handler had done by then is not known here.
+        Error::LeaseLost(_) | Error::KeeperGone(_) => Some(Problem {
+            status: 500,
+            title: "Internal Server Error",
+            detail: "The request was interrupted and may have been carried out in part.",
+            retry_after: None,
+        }),
+        _ => None,
+    }
+}
+
+impl Shape {
+    /// The response as its source reads it.
+    pub(super) fn response(self, problem: &Problem) -> Value {
+        let Problem { status, title, detail, retry_after } = problem;
+        let mut headers = json!({ "content-type": "application/problem+json" });
+        if let Some(seconds) = retry_after {
+            headers["retry-after"] = seconds.to_string().into();
+        }
+        let body = json!({ "type": "about:blank", "title": title, "status": status, "detail": detail });
+        let mut response =
+            json!({ "statusCode": status, "headers": headers, "body": body.to_string(), "isBase64Encoded": false });
+        if self == Self::Alb {
+            // A target group with multi-value headers reads only those, one without only the others.
+            let pairs = headers.as_object().into_iter().flatten();
+            let multi: serde_json::Map<_, _> = pairs.map(|(name, value)| (name.clone(), json!([value]))).collect();
+            response["multiValueHeaders"] = multi.into();
+            response["statusDescription"] = format!("{status} {title}").into();
+        }
+        response
+    }
+}
+
+/// `Retry-After` counts whole seconds, and one too few would only be refused again.
+fn whole_seconds(duration: Duration) -> u64 {
+    (duration.as_secs() + u64::from(duration.subsec_nanos() > 0)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_up() {
+        let millis = [0, 1, 1_000, 1_001, 11_000].map(Duration::from_millis);
+        assert_eq!(millis.map(whole_seconds), [1, 1, 1, 2, 11]);
+    }
+}

@@ -1,0 +1,65 @@
+//! The requests that make busy messages visible, sent beside the work: a few at a time, and never waited for long.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::task::{Context, Poll};
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+
+use super::visibility::{BusyMessage, WhenBusy};
+use crate::metrics::COUNTERS;
+
+/// How many requests are under way at a time.
+const AT_A_TIME: usize = 10;
+
+pub(super) struct Changes<V: WhenBusy> {
+    waiting: VecDeque<BusyMessage>,
+    under_way: FuturesUnordered<V::Change>,
+}
+
+impl<V: WhenBusy> Changes<V> {
+    pub(super) fn new() -> Self {
+        Self { waiting: VecDeque::new(), under_way: FuturesUnordered::new() }
+    }
+
+    pub(super) fn push(&mut self, message: BusyMessage) {
+        self.waiting.push_back(message);
+    }
+
+    /// Goes on with the requests; ready once there is none left.
+    pub(super) fn poll(&mut self, when_busy: &V, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            while self.under_way.len() < AT_A_TIME {
+                let Some(message) = self.waiting.pop_front() else { break };
+                self.under_way.extend(when_busy.change(message));
+            }
+            match self.under_way.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(()))) => {}
+                Poll::Ready(Some(Err(error))) => failed(&format!("{error:?}")),
+                Poll::Ready(None) if self.waiting.is_empty() => return Poll::Ready(()),
+                Poll::Ready(None) => {}
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+
+    /// Gives up what is not done.
+    pub(super) fn give_up(&mut self) {
+        for _ in 0..self.under_way.len() + self.waiting.len() {
+            failed("it was not answered in time");
+        }
+        self.waiting.clear();
+        self.under_way.clear();
+    }
+}
+
+fn failed(reason: &str) {
+    COUNTERS.failed_visibility_changes.add_one();
+    tracing::warn!(reason, "a busy message was not made visible; it comes back with the queue's visibility timeout");
+}
+
+impl<V: WhenBusy> fmt::Debug for Changes<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,404 @@
+//! What a double knows: who holds what, who waits, and what was said to whom.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use super::{Answered, Happened};
+use crate::clock::{Clock as _, ManualClock, Mono};
+use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
+use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
+
+/// Whether requests for leases are served.
+#[derive(Debug)]
+pub(super) enum Health {
+    Serves,
+    Fails { kind: FailKind, message: String },
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    clock: ManualClock,
+    pub(super) health: Health,
+    pub(super) delay: Duration,
+    pub(super) happened: Vec<Happened>,
+    renewing: bool,
+    gone: bool,
+    sessions: BTreeMap<u64, Session>,
+    held: HashMap<String, Held>,
+    waiting: VecDeque<Waiting>,
+    ended: HashMap<OwnerId, String>,
+    token: u64,
+    opened: u64,
+    events: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    waker: Waker,
+    lines: VecDeque<FromKeeper>,
+    spoke: bool,
+    has_deadline: bool,
+}
+
+/// Who holds a key.
+#[derive(Debug)]
+enum Held {
+    Elsewhere { holder: Box<HolderInfo>, until: Option<Mono> },
+    Here(Lease),
+}
+
+#[derive(Debug)]
+struct Lease {
+    session: u64,
+    id: u64,
+    owner: OwnerId,
+    length: Duration,
+    valid_until: Mono,
+    ends_at: Option<Mono>,
+    at_risk: bool,
+    on_crash: OnCrash,
+    holder: Box<HolderInfo>,
+}
+
+/// Who waits for a lease of the same test's.
+#[derive(Debug)]
+struct Waiting {
+    session: u64,
+    acquire: Box<Acquire>,
+    since: Mono,
+}
+
+impl State {
+    pub(super) fn new(clock: ManualClock) -> Self {
+        Self {
+            clock,
+            health: Health::Serves,
+            delay: Duration::ZERO,
+            happened: Vec::new(),
+            renewing: true,
+            gone: false,
+            sessions: BTreeMap::new(),
+            held: HashMap::new(),
+            waiting: VecDeque::new(),
+            ended: HashMap::new(),
+            token: 0,
+            opened: 0,
+            events: 0,
+        }
+    }
+
+    fn now(&self) -> Mono {
+        self.clock.now().mono
+    }
+
+    pub(super) fn next_request_id(&mut self) -> String {
+        self.events += 1;
+        format!("test-request-{}", self.events)
+    }
+
+    pub(super) const fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    pub(super) fn is_held_here(&self, key: &str) -> bool {
+        matches!(self.held.get(key), Some(Held::Here(_)))
+    }
+
+    /// The wakers of the sessions that were spoken to.
+    pub(super) fn take_woken(&mut self) -> Vec<Waker> {
+        let spoken_to = |session: &mut Session| std::mem::take(&mut session.spoke).then(|| session.waker.clone());
+        self.sessions.values_mut().filter_map(spoken_to).collect()
+    }
+
+    pub(super) fn open(&mut self, waker: Waker) -> u64 {
+        self.opened += 1;
+        let session = Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false };
+        self.sessions.insert(self.opened, session);
+        self.opened
+    }
+
+    pub(super) fn next_line(&mut self, session: u64) -> Poll<Option<FromKeeper>> {
+        match self.sessions.get_mut(&session).map(|session| session.lines.pop_front()) {
+            Some(Some(line)) => Poll::Ready(Some(line)),
+            Some(None) if !self.gone => Poll::Pending,
+            _ => Poll::Ready(None),
+        }
+    }
+
+    pub(super) fn hear(&mut self, session: u64, line: ToKeeper) {
+        match line {
+            ToKeeper::Begin { request_id, deadline_ms, .. } => {
+                self.happened.push(Happened::Began { request_id });
+                if let Some(session) = self.sessions.get_mut(&session) {
+                    session.has_deadline = deadline_ms.is_some();
+                }
+                self.say(session, FromKeeper::Began { version: VERSION });
+            }
+            ToKeeper::Acquire(acquire) => self.asked(session, acquire),
+            ToKeeper::Release { id, reason, .. } => {
+                self.give_back(session, reason);
+                self.say(session, FromKeeper::Released { id });
+                self.settle();
+            }
+            ToKeeper::End => self.close(session),
+            // Asked and said past the session.
+            ToKeeper::Hello { .. } | ToKeeper::Check { .. } => {}
+        }
+    }
+
+    /// The connection's end: what is still held was not given back.
+    pub(super) fn close(&mut self, session: u64) {
+        if self.sessions.remove(&session).is_some() {
+            self.give_back(session, ReleaseReason::Dropped);
+            self.settle();
+        }
+    }
+
+    pub(super) fn vanish(&mut self) {
+        self.gone = true;
+        self.held.retain(|_, held| matches!(held, Held::Elsewhere { .. }));
+        for session in self.sessions.values_mut() {
+            session.spoke = true;
+        }
+    }
+
+    pub(super) fn renew(&mut self, renewing: bool) {
+        self.renewing = renewing;
+        self.settle();
+    }
+
+    pub(super) fn give_away(&mut self, key: String, holder: HolderInfo, until: Option<Mono>) {
+        self.lose(&key, "the row now belongs to another owner");
+        self.held.insert(key, Held::Elsewhere { holder: Box::new(holder), until });
+    }
+
+    pub(super) fn free_elsewhere(&mut self, key: &str) {
+        if matches!(self.held.get(key), Some(Held::Elsewhere { .. })) {
+            self.held.remove(key);
+        }
+        self.settle();
+    }
+
+    pub(super) fn lose(&mut self, key: &str, reason: &str) {
+        match self.held.remove(key) {
+            Some(Held::Here(lease)) => {
+                self.ended.insert(lease.owner, reason.to_owned());
+                self.happened.push(Happened::Lost { key: key.to_owned(), reason: reason.to_owned() });
+                self.say(lease.session, FromKeeper::Lost { id: lease.id, reason: reason.to_owned() });
+            }
+            Some(elsewhere) => drop(self.held.insert(key.to_owned(), elsewhere)),
+            None => {}
+        }
+    }
+
+    pub(super) fn check(&self, owner: OwnerId) -> CheckAnswer {
+        let leases = self.held.values().filter_map(|held| match held {
+            Held::Here(lease) => Some(lease),
+            Held::Elsewhere { .. } => None,
+        });
+        match leases.into_iter().find(|lease| lease.owner == owner) {
+            Some(lease) => CheckAnswer::Held { valid_for_ms: millis(lease.valid_until.since(self.now())) },
+            None => match self.ended.get(&owner) {
+                Some(reason) => CheckAnswer::Lost { reason: reason.clone() },
+                None => CheckAnswer::Unknown,
+            },
+        }
+    }
+
+    /// Does what has become due.
+    pub(super) fn settle(&mut self) {
+        let now = self.now();
+        self.held.retain(|_, held| !matches!(held, Held::Elsewhere { until: Some(until), .. } if *until <= now));
+        self.settle_leases(now);
+        self.settle_waits(now);
+    }
+
+    fn settle_leases(&mut self, now: Mono) {
+        let (mut said, mut over) = (Vec::new(), Vec::new());
+        for (key, held) in &mut self.held {
+            let Held::Here(lease) = held else { continue };
+            if lease.ends_at.is_some_and(|end| end <= now) {
+                over.push((key.clone(), "the lease was held for as long as the settings allow (`max_hold`)"));
+            } else if self.renewing {
+                lease.valid_until = now + validity(lease.length);
+                if std::mem::take(&mut lease.at_risk) {
+                    said.push((lease.session, FromKeeper::Secured { id: lease.id }));
+                }
+            } else if lease.valid_until <= now {
+                over.push((key.clone(), "no renewal was answered before the lease ended"));
+            } else if !lease.at_risk && lease.valid_until.since(now) <= validity(lease.length) / 3 {
+                lease.at_risk = true;
+                said.push((lease.session, FromKeeper::AtRisk { id: lease.id }));
+            }
+        }
+        for (session, line) in said {
+            self.say(session, line);
+        }
+        for (key, reason) in over {
+            self.lose(&key, reason);
+        }
+    }
+
+    fn settle_waits(&mut self, now: Mono) {
+        for waiting in std::mem::take(&mut self.waiting) {
+            let Waiting { session, acquire, since } = waiting;
+            let waited = now.since(since);
+            match self.held.get(&acquire.key) {
+                None => self.grant(session, &acquire, waited, 2),
+                Some(held) if waited >= Duration::from_millis(acquire.wait_ms) => {
+                    let (holder, retry_after) = held.told(now);
+                    self.refuse(session, &acquire, waited, holder, retry_after);
+                }
+                Some(_) => self.waiting.push_back(Waiting { session, acquire, since }),
+            }
+        }
+    }
+
+    fn asked(&mut self, session: u64, acquire: Box<Acquire>) {
+        self.happened.push(Happened::Asked { key: acquire.key.clone() });
+        let began = self.now();
+        self.clock.advance(std::mem::take(&mut self.delay));
+        self.settle();
+        let is_late = |now: Mono| {
+            let within = acquire.answer_within_ms.map(Duration::from_millis);
+            within.is_some_and(|within| now.since(began) >= within)
+        };
+        if let Health::Fails { kind, message } = &self.health {
+            let (kind, message) = (*kind, message.clone());
+            return self.fail(session, &acquire, kind, message);
+        }
+        let wait = Duration::from_millis(acquire.wait_ms);
+        let left = match self.held.get(&acquire.key) {
+            None => Some(Duration::ZERO),
+            Some(Held::Here(lease)) if lease.session == session => {
+                let message = "this session holds the key already".to_owned();
+                return self.fail(session, &acquire, FailKind::AlreadyHeld, message);
+            }
+            Some(Held::Here(_)) => {
+                self.waiting.push_back(Waiting { session, acquire, since: began });
+                return;
+            }
+            Some(Held::Elsewhere { until, .. }) => until.map(|until| until.since(self.now())),
+        };
+        let waits = left.map_or(wait, |left| left.min(wait));
+        self.clock.advance(waits);
+        self.settle();
+        let (now, attempts) = (self.now(), if waits.is_zero() { 1 } else { 2 });
+        match self.held.get(&acquire.key) {
+            Some(held) => {
+                let (holder, retry_after) = held.told(now);
+                self.refuse(session, &acquire, now.since(began), holder, retry_after);
+            }
+            None if is_late(now) => {
+                let message = "the answer came after the latest moment at which the work could begin".to_owned();
+                self.fail(session, &acquire, FailKind::TooLate, message);
+            }
+            None => self.grant(session, &acquire, now.since(began), attempts),
+        }
+    }
+
+    fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
+        self.token += 1;
+        let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
+        let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(self.token)));
+        let length = Duration::from_millis(acquire.lease_ms);
+        let now = self.now();
+        let has_deadline = self.sessions.get(&session).is_some_and(|session| session.has_deadline);
+        let lease = Lease {
+            session,
+            id: acquire.id,
+            owner,
+            length,
+            valid_until: now + validity(length),
+            ends_at: (!has_deadline).then(|| now + Duration::from_millis(acquire.max_hold_ms)),
+            at_risk: false,
+            on_crash: acquire.on_crash,
+            holder: Box::new(acquire.holder.clone()),
+        };
+        self.held.insert(acquire.key.clone(), Held::Here(lease));
+        self.answered(acquire, Answered::Granted(token));
+        let granted = FromKeeper::Granted {
+            id: acquire.id,
+            owner,
+            token,
+            valid_for_ms: millis(validity(length)),
+            waited_ms: millis(waited),
+            attempts,
+        };
+        self.say(session, granted);
+    }
+
+    fn refuse(&mut self, session: u64, acquire: &Acquire, waited: Duration, holder: HolderInfo, retry_after: Duration) {
+        self.answered(acquire, Answered::Busy);
+        let busy = FromKeeper::Busy {
+            id: acquire.id,
+            holder: Some(holder),
+            waited_ms: millis(waited),
+            attempts: 1,
+            retry_after_ms: millis(retry_after),
+        };
+        self.say(session, busy);
+    }
+
+    fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
+        self.answered(acquire, Answered::Failed(kind));
+        self.say(session, FromKeeper::Failed { id: acquire.id, kind, message });
+    }
+
+    fn answered(&mut self, acquire: &Acquire, with: Answered) {
+        self.happened.push(Happened::Answered { key: acquire.key.clone(), with });
+    }
+
+    /// Ends what a session holds or waits for.
+    fn give_back(&mut self, session: u64, reason: ReleaseReason) {
+        self.waiting.retain(|waiting| waiting.session != session);
+        let now = self.now();
+        let keys: Vec<_> =
+            self.held.iter().filter(|(_, held)| held.is_of(session)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            let Some(Held::Here(lease)) = self.held.remove(&key) else { continue };
+            if reason == ReleaseReason::Dropped && lease.on_crash == OnCrash::Expire {
+                // It ends by itself.
+                let until = Some(now + lease.length);
+                self.held.insert(key.clone(), Held::Elsewhere { holder: lease.holder, until });
+            }
+            self.happened.push(Happened::Released { key, reason });
+        }
+    }
+
+    fn say(&mut self, session: u64, line: FromKeeper) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.lines.push_back(line);
+            session.spoke = true;
+        }
+    }
+}
+
+impl Held {
+    fn is_of(&self, session: u64) -> bool {
+        matches!(self, Self::Here(lease) if lease.session == session)
+    }
+
+    /// Who holds it, and when its lease can end.
+    fn told(&self, now: Mono) -> (HolderInfo, Duration) {
+        match self {
+            Self::Elsewhere { holder, until } => {
+                ((**holder).clone(), until.map_or(ELSEWHERES_LEASE, |until| until.since(now)))
+            }
+            Self::Here(lease) => ((*lease.holder).clone(), lease.length),
+        }
+    }
+}
+
+/// What is told of a holder elsewhere that goes on renewing.
+const ELSEWHERES_LEASE: Duration = Duration::from_secs(30);
+
+/// How long a lease of this length is believed in without a renewal.
+fn validity(length: Duration) -> Duration {
+    length * 9 / 10
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

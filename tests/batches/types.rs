@@ -1,0 +1,77 @@
+//! Handlers of all kinds fit: ones that borrow, ones that are not ready at once, ones for many invocations at a time.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use lambda_runtime::tower::{Layer as _, Service, service_fn};
+use lambda_runtime::{Error, LambdaEvent};
+use leasehold::testing::TestKeeper;
+use serde_json::{Value, json};
+
+use crate::stage::{batch, message, per_message, reported};
+
+fn two() -> Value {
+    batch(["1", "2"].map(|id| message(id, &json!({ "id": id }))))
+}
+
+#[tokio::test]
+async fn a_handler_may_borrow_and_need_not_be_send() {
+    let keeper = TestKeeper::new();
+    let seen = Rc::new(Cell::new(0));
+    let borrowed = &seen;
+    let handler = service_fn(async |_: LambdaEvent<Value>| {
+        borrowed.set(borrowed.get() + 1);
+        Ok::<_, Error>("whatever it returns")
+    });
+    let mut service = per_message(&keeper).build().unwrap().layer(handler);
+    assert_eq!(reported(keeper.invoke(&mut service, two()).await.unwrap()), [""; 0]);
+    assert_eq!(seen.get(), 2);
+}
+
+#[tokio::test]
+async fn what_is_send_stays_send_for_many_invocations_at_a_time() {
+    fn many_at_a_time<S>(service: S) -> S
+    where
+        S: Service<LambdaEvent<Box<serde_json::value::RawValue>>, Future: Send + 'static> + Clone + Send + 'static,
+    {
+        service
+    }
+    let keeper = TestKeeper::new();
+    let handler = service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>(()));
+    let mut service = many_at_a_time(per_message(&keeper).build().unwrap().layer(handler));
+    assert_eq!(reported(keeper.invoke(&mut service, two()).await.unwrap()), [""; 0]);
+}
+
+/// Ready only when it is asked for the second time.
+#[derive(Clone)]
+struct Slow {
+    asked: u32,
+}
+
+impl Service<LambdaEvent<Value>> for Slow {
+    type Response = ();
+    type Error = String;
+    type Future = std::future::Ready<Result<(), String>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), String>> {
+        self.asked += 1;
+        if self.asked == 1 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, event: LambdaEvent<Value>) -> Self::Future {
+        assert_eq!(self.asked, 2, "called without having been ready");
+        std::future::ready(if event.payload["messageId"] == "2" { Err("no".to_owned()) } else { Ok(()) })
+    }
+}
+
+#[tokio::test]
+async fn each_record_has_a_clone_of_the_handler_that_is_ready_when_it_is_called() {
+    let keeper = TestKeeper::new();
+    let mut service = per_message(&keeper).build().unwrap().layer(Slow { asked: 0 });
+    assert_eq!(reported(keeper.invoke(&mut service, two()).await.unwrap()), ["2"]);
+}
