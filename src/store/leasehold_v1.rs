@@ -11,20 +11,18 @@
 //! | `holder` | M | what people are told; only while held |
 //! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
 
-pub(super) mod decode;
+mod decode;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
+use super::attributes::natural;
 use super::row_format::{Expressions, Item, RowFormat, Write, number, text, version_value};
 use crate::clock::Wall;
 use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Unusable, Version};
 
 /// What `format` says on a row of this format.
 const FORMAT: &str = "leasehold/1";
-
-/// No version is as high as this, so that every one is an exact integer wherever it is read.
-const VERSION_END: u64 = 1 << 63;
 
 /// The highest version that an acquisition counts on from. Epoch milliseconds never come near it: what is higher was
 /// written by hand, and a lease that went on from there could soon not be renewed.
@@ -103,7 +101,7 @@ impl RowFormat for LeaseholdV1 {
             Request::Renew { new_version, .. } => Some(*new_version),
         };
         let version = updated.and_then(|item| item.get("version")).ok_or("does not bring the row's new `version`")?;
-        let version = decode::version(version).map_err(|found| format!("brings a `version` that {found}"))?;
+        let version = natural(version).map_err(|found| format!("brings a `version` that {found}"))?;
         let version = Version::Counter(version);
         match expected {
             Some(expected) if expected != version => Err(format!("brings `version` {version}, not {expected}")),
@@ -114,7 +112,7 @@ impl RowFormat for LeaseholdV1 {
     /// A fraction: no condition can tell one from an integer, and one more is a fraction again.
     fn broken(&self, request: &Request, updated: Option<&Item>) -> Option<Unusable> {
         let version = updated.filter(|_| matches!(request, Request::Acquire { .. }))?.get("version")?;
-        let found = decode::version(version).err().filter(|_| version.is_n())?;
+        let found = natural(version).err().filter(|_| version.is_n())?;
         Some(Unusable::Malformed { attribute: "version".to_owned(), found })
     }
 

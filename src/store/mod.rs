@@ -4,6 +4,7 @@
 //! business (`row_format`, and a file a format); what an error means is sorted in one place (`errors`); a set of connections is
 //! given up as a whole (`connection`).
 
+mod attributes;
 mod connection;
 mod dynamodb;
 mod errors;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
-use super::leasehold_v1::decode::{LEASE_MS, kind, lease, owner_id, required};
+use super::attributes::{LEASE_MS, kind, lease, owner_id, required};
 use super::row_format::{Expressions, Item, RowFormat, Write, number, primary_key, text, version_value};
 use super::text::printable;
 use crate::protocol::{Format, HeldRow, OwnerId, Request, Row, Unusable, Version};

@@ -1,11 +1,14 @@
 //! Whatever stands in a row, reading it gives one of the rows there are, and what is wrong is named.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use proptest::prelude::*;
 
 use super::*;
+use crate::protocol::OwnerId;
+use crate::store::attributes::{LEASE_MS, NUMBERS_END};
 
 const OWNER: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -101,7 +104,7 @@ fn a_row_of_another_format_is_foreign_and_its_format_is_told_in_short() {
 fn a_version_is_a_plain_integer_from_0_to_below_2_to_the_63() {
     assert!(matches!(held_with("version", n("0")), Row::Held(HeldRow { version: Version::Counter(0), .. })));
     assert!(matches!(held_with("version", n(&HIGHEST_HELD.to_string())), Row::Held(_)));
-    for high in [HIGHEST_HELD + 1, VERSION_END - 1] {
+    for high in [HIGHEST_HELD + 1, NUMBERS_END - 1] {
         let found = format!("is {high}, too high for the next lease to count on from");
         assert_malformed(held_with("version", n(&high.to_string())), "version", &found);
     }
