@@ -52,7 +52,7 @@
 //! | [`missing_path`](LeaseLayerBuilder::missing_path) | `LEASEHOLD_MISSING_PATH`, `error` or `unlocked` | `error` |
 //! | [`on_loss`](LeaseLayerBuilder::on_loss) | `LEASEHOLD_ON_LOSS`, `cancel` or `signal` | `cancel` |
 //! | [`keep_finished_response`](LeaseLayerBuilder::keep_finished_response) | `LEASEHOLD_KEEP_FINISHED_RESPONSE` | `false` |
-//! | [`on_busy`](LeaseLayerBuilder::on_busy) | | the error `LeaseBusy` |
+//! | [`on_busy`](LeaseLayerBuilder::on_busy), [`answer_for`](LeaseLayerBuilder::answer_for), [`on_refusal`](LeaseLayerBuilder::on_refusal) | | refusals are errors |
 //! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
@@ -113,8 +113,8 @@ pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 
-/// The README's code compiles.
-#[cfg(doctest)]
+/// The README's code compiles, with the features that it asks for.
+#[cfg(all(doctest, feature = "testing", feature = "dynamodb"))]
 #[doc = include_str!("../README.md")]
 #[derive(Debug)]
 pub struct ReadmeExamples;
