@@ -83,7 +83,11 @@ class Session:
 
     def release(self, id, reason="finished", wait=False):
         self.connection.say(type="release", id=id, reason=reason, wait=wait)
-        return self.about(id, 10)
+        while True:
+            # What the keeper wrote before it read the `release` may come first, and means nothing any more.
+            message = self.about(id, 10)
+            if message["type"] in ("released", "failed"):
+                return message
 
     def about(self, id, within):
         while True:

@@ -21,12 +21,12 @@ Explores every course of events within some bounds, over the very machines that 
 Usage: check_model [OPTIONS]
 
 Options:
-      --scenario <NAME>   The bounds to explore; may be given more than once [default: all]
+      --scenario <NAME>   The bounds to explore (see --list); may be given more than once [default: all]
       --contenders <N>    This many places for contenders, each like the scenario's last
       --sessions <N>      This many sessions at each place, one after another
       --faults <N>        This many faults
       --grain <MS>        Let things happen at every multiple of this too, not only when something is due
-      --mutant <NAME>     Switch one rule of the protocol off; the counterexample is printed
+      --mutant <NAME>     Switch one rule of the protocol off (`simulate --help` lists them); the counterexample is printed
       --mutants           Switch off each rule that the scenario must notice, one after another
       --show <WORDS>      Print a shortest course in which this happens (part of a line under `shown`)
       --depth <N>         No more than N steps from the beginning, breadth first
@@ -97,7 +97,7 @@ impl Options {
     fn chosen(&self) -> Result<Vec<Scenario>, String> {
         let mut all = scenarios();
         if let Some(unknown) = self.scenarios.iter().find(|name| all.iter().all(|known| known.name != **name)) {
-            return Err(format!("there is no scenario `{unknown}`"));
+            return Err(format!("there is no scenario `{unknown}` (see --list)"));
         }
         all.retain(|scenario| self.scenarios.is_empty() || self.scenarios.iter().any(|name| name == scenario.name));
         for scenario in &mut all {

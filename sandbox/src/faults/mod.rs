@@ -1,5 +1,5 @@
-//! A proxy between the processes and DynamoDB that does what networks and busy services do: it loses, delays, repeats
-//! nothing and answers wrongly, on demand.
+//! A proxy between the processes and DynamoDB that does what networks and busy services do: it loses, delays and answers
+//! wrongly, on demand. It never sends a request twice.
 //!
 //! Requests pass unchanged until a fault is injected for them. Each is told by what it does to a lock's row, so that a
 //! test can say "the reply to the next renewal is lost". A request that is held can be waited for: with it a test stops
@@ -37,6 +37,11 @@ use self::{forward::Upstream, rules::Rules};
 use crate::{Error, task::OwnedRuntime};
 
 /// The proxy; dropping it ends it and every connection through it.
+///
+/// A sandbox has one where [`SandboxBuilder::fault_proxy`](crate::SandboxBuilder::fault_proxy) asks for it: it is
+/// [`Sandbox::faults`](crate::Sandbox::faults), its processes are pointed to it, and its own
+/// [`tables`](crate::Sandbox::tables) go past it. The extension's first request is a [`Step::Read`] of a key that is
+/// nobody's, to warm the connection.
 ///
 /// # Examples
 ///
