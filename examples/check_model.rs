@@ -196,7 +196,12 @@ fn explore(options: &Options, scenario: &Scenario) -> bool {
 fn hunt(options: &Options, scenario: &Scenario, mutant: Mutant) -> bool {
     let outcome = check(options, scenario, Some(mutant));
     let noticed = outcome.violation.is_some();
-    say(&format!("   without the rule behind {mutant}: {}\n", if noticed { "noticed" } else { "NOT noticed" }));
+    let told = match (noticed, outcome.complete) {
+        (true, _) => "noticed",
+        (false, true) => "NOT noticed",
+        (false, false) => "not noticed so far, but not everything was explored: give it more time or depth",
+    };
+    say(&format!("   without the rule behind {mutant}: {told}\n"));
     if options.mutant.is_some() || !noticed {
         outcome.tell();
     }

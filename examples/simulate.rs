@@ -73,6 +73,9 @@ impl Options {
                 _ => return Err(format!("there is no option `{name}`")),
             }
         }
+        if options.seeds == 0 {
+            return Err("`--seeds 0` would show nothing: run one at least".to_owned());
+        }
         Ok(Some(options))
     }
 }

@@ -21,8 +21,7 @@ pub(super) fn verdict(id: u64, verdict: Verdict, table: &str) -> FromKeeper {
             failed(id, kind, format!("in table `{table}` {unusable}"))
         }
         Verdict::TooLate => {
-            let message =
-                "the lease came after the latest moment at which the work could have begun; it was freed again";
+            let message = "no lease was there by the latest moment at which the work could have begun; what comes after it is freed";
             failed(id, FailKind::TooLate, message)
         }
         Verdict::Cancelled => failed(id, FailKind::Cancelled, "the acquisition was cancelled"),

@@ -13,7 +13,7 @@ use leasehold_sandbox::demo::{self, Played, Programs, Scene};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Builds the extension and the sample function first; works offline once they are built. Takes about 80 seconds, for one \
-scene waits for a real timeout of 60 s. Exits with 1 if a scene fails.
+scene waits for a real timeout of 60 s. Exits with 1 if a scene fails, with 2 if there is no such scene.
 
 Examples:
   leasehold-sandbox demo
@@ -45,7 +45,10 @@ impl Demo {
         }
         let scenes = match self.chosen() {
             Ok(scenes) => scenes,
-            Err(problem) => return out.problem(&problem),
+            Err(problem) => {
+                out.problem(&problem)?;
+                return Ok(ExitCode::from(super::UNUSABLE));
+            }
         };
         out.line("Building the extension and the sample function ...")?;
         let programs = match demo::build().await {

@@ -92,6 +92,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("could not start: {error}")),
     };
+    // A soak that is interrupted tells what it saw by then.
+    let ends_itself = matches!(cli.command, Command::Soak(_));
     runtime.block_on(async {
         tokio::select! {
             ended = run(cli) => match ended {
@@ -99,7 +101,7 @@ pub(crate) fn main() -> ExitCode {
                 Err(error) => complain(&error.to_string()),
             },
             // The sandbox is dropped with the other branch, and its processes with it.
-            () = interrupted() => ExitCode::from(INTERRUPTED),
+            () = interrupted(), if !ends_itself => ExitCode::from(INTERRUPTED),
         }
     })
 }

@@ -24,7 +24,7 @@ const TOLD: usize = 10;
 #[command(after_help = "\
 Builds the extension and the soak's function first. An independent witness sees for how long each handler was told to hold \
 its key: no two may believe it at the same time, tokens must rise, every invocation must have a known outcome, and in the \
-end every key must be free to have. Exits with 0 if nothing was broken, else with 1; then the key's history, the seed and \
+end every key must be free to have. Ctrl-C ends it early, with the figures so far. Exits with 0 if nothing was broken, else with 1; then the key's history, the seed and \
 the logs are shown. Progress goes to standard error, the table to standard output.
 
 Examples:

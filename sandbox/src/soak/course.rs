@@ -93,8 +93,17 @@ impl Soak {
         let mut ticks = interval(Duration::from_secs(1));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut since_check = 0;
+        let mut interrupted = false;
         loop {
             tokio::select! {
+                signal = tokio::signal::ctrl_c() => {
+                    let again = std::mem::replace(&mut interrupted, true);
+                    if again || signal.is_err() {
+                        return Err(Error::io("go on with the soak")(std::io::ErrorKind::Interrupted.into()));
+                    }
+                    // What has begun comes to its end, and what was seen by then is told.
+                    field.stop();
+                }
                 ended = workers.join_next() => match ended {
                     None => break,
                     Some(Ok(())) => {}

@@ -117,7 +117,8 @@ impl Ledger {
     }
 }
 
-/// The loss's reason without the names in it.
+/// The loss's reason without the names in it, and without what the last renewal met: the faults beside it tell that.
 fn reason(text: &str) -> String {
+    let text = text.split([';', ':']).next().unwrap_or(text);
     text.split(" owner ").next().unwrap_or(text).replace("the row now belongs to", "the row belongs to somebody else")
 }
