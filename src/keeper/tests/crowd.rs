@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::{Fate, MemoryStore};
 use super::support::{Client, SECOND, World, acquire};
-use crate::keeper::lanes::{CONTENDING, HOLDING};
+use crate::keeper::lanes::{CONTENDING, LEAVING};
 use crate::keeper::session::{MAX_LEASES, MAX_LEASES_IN_ALL};
 use crate::protocol::{FailureKind, HolderInfo, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, encode};
@@ -80,10 +80,10 @@ async fn requests_under_way_are_bounded_and_what_was_not_sent_is_told_as_such() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn renewals_under_way_are_bounded_as_well() {
+async fn releases_under_way_are_bounded_as_well() {
     let world = World::new();
     let mut client = world.begin().await;
-    for id in 0..2 * HOLDING as u64 {
+    for id in 0..2 * LEAVING as u64 {
         client.take(id, &format!("k-{id}")).await;
     }
     let sent: Arc<Mutex<Vec<Instant>>> = Arc::default();
@@ -97,8 +97,28 @@ async fn renewals_under_way_are_bounded_as_well() {
     client.vanish().await;
     world.all_ended().await;
     let sent = sent.lock().unwrap();
-    assert_eq!(sent.len(), 2 * HOLDING);
-    assert_eq!(sent.iter().filter(|at| **at == sent[0]).count(), HOLDING, "at once");
+    assert_eq!(sent.len(), 2 * LEAVING);
+    assert_eq!(sent.iter().filter(|at| **at == sent[0]).count(), LEAVING, "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_waits_for_no_release_that_hangs() {
+    let world = World::new();
+    let mut holder = world.begin().await;
+    holder.acquire(Acquire { lease_ms: 3_000, ..acquire(1, "held") }).await;
+    let grant = holder.granted(1).await;
+    let mut crowd = world.begin().await;
+    for id in 0..4 * LEAVING as u64 {
+        crowd.take(id, &format!("k-{id}")).await;
+    }
+    // DynamoDB is silent for a moment, and what was sent then is never answered: for five seconds, with these leases.
+    let silent_until = Instant::now() + 300 * MS;
+    world.store.decide(move |_, _| if Instant::now() < silent_until { Fate::SWALLOWED } else { Fate::USUAL });
+    crowd.vanish().await;
+    holder.hears_nothing(10 * SECOND).await;
+    assert_eq!(world.store.owner("held"), Some(grant.owner));
+    holder.vanish().await;
+    world.all_ended().await;
 }
 
 /// A world of a slow store, where 50 hold and ten times as many wait for their turn to ask; and the attempts sent so far.
