@@ -15,8 +15,8 @@ pub(super) const CONTENDING: usize = 16;
 /// Renewals. They wait for no release either: one that has no answer keeps its place for as long as a third of its lease,
 /// and a lease that goes back may be much longer than one that is still held.
 pub(super) const HOLDING: usize = 32;
-/// Releases.
-pub(super) const LEAVING: usize = 32;
+/// Releases: more of them, for all that is held goes back within two seconds when the environment ends.
+pub(super) const LEAVING: usize = 48;
 
 /// The lanes.
 #[derive(Debug)]
