@@ -191,6 +191,10 @@ impl Wire {
     fn note(&self, answer: &Answer) {
         if let Outcome::Failed(failure) = &answer.outcome {
             self.counters.errors.add_one();
+            if failure.kind == FailureKind::Credentials {
+                // The store goes on with connections of its own making, and these are new.
+                self.pool().warm = false;
+            }
             let silent =
                 matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials);
             if silent {

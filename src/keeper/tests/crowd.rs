@@ -104,13 +104,13 @@ async fn releases_under_way_are_bounded_as_well() {
 #[tokio::test(start_paused = true)]
 async fn a_renewal_waits_for_no_release_that_hangs() {
     let world = World::new();
-    let mut holder = world.begin().await;
-    holder.acquire(Acquire { lease_ms: 3_000, ..acquire(1, "held") }).await;
-    let grant = holder.granted(1).await;
     let mut crowd = world.begin().await;
     for id in 0..4 * LEAVING as u64 {
         crowd.take(id, &format!("k-{id}")).await;
     }
+    let mut holder = world.begin().await;
+    holder.acquire(Acquire { lease_ms: 3_000, ..acquire(1, "held") }).await;
+    let grant = holder.granted(1).await;
     // DynamoDB is silent for a moment, and what was sent then is never answered: for five seconds, with these leases.
     let silent_until = Instant::now() + 300 * MS;
     world.store.decide(move |_, _| if Instant::now() < silent_until { Fate::SWALLOWED } else { Fate::USUAL });
