@@ -19,7 +19,7 @@ use crate::backoff::Backoff;
 
 /// A connection's own, and its process's.
 const EACH: u64 = 2;
-/// Kept for everything else: DynamoDB has some 80 connections at most, the keeper's lanes see to that.
+/// Kept for everything else: DynamoDB has some 96 connections at most, the keeper's lanes see to that.
 const RESERVED: u64 = 128;
 
 /// How long a connection has at least to say what it is for: its first line may be there and not be read yet.

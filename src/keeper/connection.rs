@@ -4,13 +4,14 @@
 //! how to read, or out of place) is answered with `error`, and the connection is closed: what the peer believes about
 //! the session is no longer known. Fields that are not known are ignored.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::handle::Keeper;
 use super::home::Peer;
@@ -22,6 +23,8 @@ use crate::session::{ErrorKind, FrameError, FromKeeper, LineReader, ToKeeper, Ve
 
 /// How long a connection may stay without its first line.
 const FIRST_LINE: Duration = Duration::from_secs(10);
+/// What a peer had said before it closed its end is read for this long; mostly the end of file is there before.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// How long the last lines may take to leave.
 const FAREWELL: Duration = Duration::from_millis(250);
 
@@ -32,6 +35,8 @@ pub(super) struct Connection {
     writer: OwnedWriteHalf,
     stopping: watch::Receiver<bool>,
     pub(super) outbox: Arc<Outbox>,
+    /// Set once nobody reads what is written: until when what the peer had still said is read.
+    deaf_until: Option<Instant>,
 }
 
 /// What came.
@@ -48,7 +53,7 @@ pub(super) enum Received {
 impl Connection {
     fn new(stream: UnixStream, stopping: watch::Receiver<bool>) -> Self {
         let (reader, writer) = stream.into_split();
-        Self { reader: LineReader::new(reader), writer, stopping, outbox: Arc::default() }
+        Self { reader: LineReader::new(reader), writer, stopping, outbox: Arc::default(), deaf_until: None }
     }
 
     /// The next line; lines go out meanwhile.
@@ -97,27 +102,43 @@ impl Connection {
     }
 
     async fn turn(&mut self) -> Option<Received> {
+        if let Some(until) = self.deaf_until {
+            return Some(timeout_at(until, heard(&mut self.reader)).await.unwrap_or(Received::End));
+        }
         tokio::select! {
             biased;
-            written = self.outbox.write(&self.writer) => written.err().map(|error| {
-                tracing::debug!(%error, "a connection can't be written to");
-                Received::End
-            }),
-            line = self.reader.next::<ToKeeper>() => Some(match line {
-                Ok(Some(line)) => Received::Line(line),
-                Ok(None) => Received::End,
-                Err(FrameError::NotAMessage(error)) if error.is_data() => {
-                    Received::Unserved(ErrorKind::Message, FrameError::NotAMessage(error).to_string())
-                }
-                Err(error @ (FrameError::TooLong | FrameError::NotAMessage(_))) => {
-                    Received::Unserved(ErrorKind::Line, error.to_string())
+            written = self.outbox.write(&self.writer) => match written {
+                Ok(()) => None,
+                // It said all it had to say, and did not wait for the answers: a release may be among it.
+                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                    self.deaf_until = Some(Instant::now() + LAST_WORDS);
+                    None
                 }
                 Err(error) => {
-                    tracing::debug!(%error, "a connection broke");
-                    Received::End
+                    tracing::debug!(%error, "a connection can't be written to");
+                    Some(Received::End)
                 }
-            }),
+            },
+            received = heard(&mut self.reader) => Some(received),
             () = set(&mut self.stopping) => Some(Received::End),
+        }
+    }
+}
+
+/// What comes next.
+async fn heard(reader: &mut LineReader<OwnedReadHalf>) -> Received {
+    match reader.next::<ToKeeper>().await {
+        Ok(Some(line)) => Received::Line(line),
+        Ok(None) => Received::End,
+        Err(FrameError::NotAMessage(error)) if error.is_data() => {
+            Received::Unserved(ErrorKind::Message, FrameError::NotAMessage(error).to_string())
+        }
+        Err(error @ (FrameError::TooLong | FrameError::NotAMessage(_))) => {
+            Received::Unserved(ErrorKind::Line, error.to_string())
+        }
+        Err(error) => {
+            tracing::debug!(%error, "a connection broke");
+            Received::End
         }
     }
 }

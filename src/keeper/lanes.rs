@@ -1,8 +1,8 @@
 //! How many requests of one keeper may be under way to the store at once, and who never waits for whom.
 //!
-//! Who holds a lease must renew it in time; who wants one can wait. So the two have a lane each: however many leases are
-//! asked for at once, a renewal or a release waits for none of them. And as each request under way has a connection of
-//! its own, the bounds keep the keeper from using up its process's descriptors.
+//! Who holds a lease must renew it in time; who wants one can wait, and so can who gives one back. So each has a lane:
+//! however many leases are asked for or given back at once, a renewal waits for none of them. And as each request under
+//! way has a connection of its own, the bounds keep the keeper from using up its process's descriptors.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -12,19 +12,27 @@ use crate::protocol::Request;
 /// handlers of one environment can ask for. What is under way also waits for this process's share of a processor, and
 /// so do the renewals: where a request takes 14 ms of it, 64 at once make a renewal take a second, and 16 a quarter.
 pub(super) const CONTENDING: usize = 16;
-/// Renewals and releases.
-pub(super) const HOLDING: usize = 64;
+/// Renewals. They wait for no release either: one that has no answer keeps its place for as long as a third of its lease,
+/// and a lease that goes back may be much longer than one that is still held.
+pub(super) const HOLDING: usize = 32;
+/// Releases: more of them, for all that is held goes back within two seconds when the environment ends.
+pub(super) const LEAVING: usize = 48;
 
-/// The two lanes.
+/// The lanes.
 #[derive(Debug)]
 pub(super) struct Lanes {
     contending: Semaphore,
     holding: Semaphore,
+    leaving: Semaphore,
 }
 
 impl Lanes {
     pub(super) fn new() -> Self {
-        Self { contending: Semaphore::new(CONTENDING), holding: Semaphore::new(HOLDING) }
+        Self {
+            contending: Semaphore::new(CONTENDING),
+            holding: Semaphore::new(HOLDING),
+            leaving: Semaphore::new(LEAVING),
+        }
     }
 
     /// Waits for room in this request's lane; first come, first served. It takes the room until it is dropped.
@@ -34,7 +42,8 @@ impl Lanes {
     /// The place in the row is given up.
     pub(super) async fn enter(&self, request: &Request) -> Option<SemaphorePermit<'_>> {
         let lane = match request {
-            Request::Renew { .. } | Request::Release { .. } => &self.holding,
+            Request::Renew { .. } => &self.holding,
+            Request::Release { .. } => &self.leaving,
             Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
         };
         // It only fails for a lane that was closed, and nobody closes one.

@@ -239,6 +239,7 @@ impl LeaseTask {
                 shared.counters.crash_releases.add_one();
             }
         }
+        self.requests.withdraw();
         // What was not granted has no work under it that `on_crash` could be about.
         shared.with_context(|cx| self.machine.handle_unwanted(cx));
     }

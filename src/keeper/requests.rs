@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::task::{self, JoinSet};
 
 use super::flights::Flight;
-use super::shared::Shared;
+use super::shared::{Shared, set};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId};
 use crate::store::Lock;
 
@@ -45,6 +46,8 @@ pub(super) struct Arrived {
 pub(super) struct Requests {
     tasks: JoinSet<(Answer, Option<Flight>)>,
     sent: Vec<(task::Id, RequestId, Purpose)>,
+    /// Set when nobody wants the row any more.
+    unwanted: watch::Sender<bool>,
 }
 
 impl Requests {
@@ -61,11 +64,23 @@ impl Requests {
         let purpose = Purpose::of(&request);
         let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
         let (shared, lock) = (shared.clone(), lock.clone());
+        let mut unwanted = self.unwanted.subscribe();
+        let withdrawn = async move {
+            match purpose {
+                Purpose::Attempt(_) | Purpose::Look => set(&mut unwanted).await,
+                Purpose::Renewal | Purpose::Release => std::future::pending().await,
+            }
+        };
         let handle = self.tasks.spawn(async move {
-            let answer = shared.wire.send(&lock, request, limit, flight.as_mut()).await;
+            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), withdrawn).await;
             (answer, flight)
         });
         self.sent.push((handle.id(), id, purpose));
+    }
+
+    /// Nobody wants the row any more: attempts and looks that still wait for their turn are answered as not sent.
+    pub(super) fn withdraw(&self) {
+        self.unwanted.send_replace(true);
     }
 
     /// The next answer; `None` when nothing is under way.

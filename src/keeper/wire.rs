@@ -93,13 +93,16 @@ impl Wire {
         self.pool().fresh_at = self.clock.now();
     }
 
-    /// Sends one request; a write brings its flight along, and keeps it until the answer is there.
+    /// Sends one request; a write brings its flight along, and keeps it until the answer is there. One that is
+    /// `withdrawn` before its turn came is not sent: a crowd that has gone would else take its rows, and keep the
+    /// releases behind them from being written before the keeper's end.
     pub(super) async fn send(
         &self,
         lock: &Lock,
         request: Request,
         limit: Duration,
         flight: Option<&mut Flight>,
+        withdrawn: impl Future<Output = ()>,
     ) -> Answer {
         let mut cuts = self.cuts.subscribe();
         if flight.is_some() {
@@ -108,6 +111,7 @@ impl Wire {
         let asked = Instant::now();
         let _lane = tokio::select! {
             biased;
+            () = withdrawn => return failed(FailureKind::Throttled, "not sent: nobody wants it any more"),
             lane = self.lanes.enter(&request) => lane,
             // Neither was sent: whoever asked may ask again, and has nothing to clear up.
             _ = cuts.changed() => return failed(FailureKind::Throttled, "not sent before the environment could freeze"),
@@ -187,6 +191,10 @@ impl Wire {
     fn note(&self, answer: &Answer) {
         if let Outcome::Failed(failure) = &answer.outcome {
             self.counters.errors.add_one();
+            if failure.kind == FailureKind::Credentials {
+                // The store goes on with connections of its own making, and these are new.
+                self.pool().warm = false;
+            }
             let silent =
                 matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials);
             if silent {

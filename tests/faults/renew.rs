@@ -108,7 +108,10 @@ async fn lost(weather: Weather, _: ()) {
     let next = contender.granted().await;
     assert!(!holder.holds(held.owner), "by its own clocks it is over at 90 % of the lease, for others at all of it");
     let reason = holder.lost().await;
-    assert!(reason.starts_with("no renewal was answered before the lease ended, the last one: "), "{reason}");
+    assert!(
+        reason.starts_with("no renewal was answered before the lease ended, the last one: "),
+        "{weather:?}: {reason}"
+    );
     assert!(next.token > held.token);
     assert_eq!(stage.row().await.owner, Some(next.owner.to_string()), "{weather:?}");
     assert_eq!(holder.keeper.counts().lost, 1);

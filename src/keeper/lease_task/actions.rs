@@ -14,6 +14,10 @@ use crate::protocol::{
 };
 use crate::session::{FromKeeper, OnCrash};
 
+/// How many attempts of one acquisition the home is to remember, the newest ones: as many as the contender does, and the
+/// one under way.
+const MOST_NOTED: usize = 91;
+
 impl LeaseTask {
     /// Does what the machine wants done, until it wants nothing more.
     pub(super) fn pump(&mut self) {
@@ -40,6 +44,9 @@ impl LeaseTask {
         if let Purpose::Attempt(owner) = purpose {
             shared.home.attempt(*peer, &terms.lock, owner, terms.on_crash == OnCrash::Expire);
             self.noted.push(owner);
+            if self.noted.len() > MOST_NOTED {
+                shared.home.settled(self.noted.remove(0));
+            }
         }
         let flight = if purpose == Purpose::Release { self.debt.take() } else { None };
         self.requests.send(shared, &terms.lock, id, request, timeout, flight);

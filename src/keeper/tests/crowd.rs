@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::memory_store::{Fate, MemoryStore};
-use super::support::{SECOND, World, acquire};
-use crate::keeper::lanes::{CONTENDING, HOLDING};
+use super::support::{Client, SECOND, World, acquire};
+use crate::keeper::lanes::{CONTENDING, LEAVING};
 use crate::keeper::session::{MAX_LEASES, MAX_LEASES_IN_ALL};
 use crate::protocol::{FailureKind, HolderInfo, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, encode};
@@ -80,10 +80,10 @@ async fn requests_under_way_are_bounded_and_what_was_not_sent_is_told_as_such() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn renewals_under_way_are_bounded_as_well() {
+async fn releases_under_way_are_bounded_as_well() {
     let world = World::new();
     let mut client = world.begin().await;
-    for id in 0..2 * HOLDING as u64 {
+    for id in 0..2 * LEAVING as u64 {
         client.take(id, &format!("k-{id}")).await;
     }
     let sent: Arc<Mutex<Vec<Instant>>> = Arc::default();
@@ -97,8 +97,81 @@ async fn renewals_under_way_are_bounded_as_well() {
     client.vanish().await;
     world.all_ended().await;
     let sent = sent.lock().unwrap();
-    assert_eq!(sent.len(), 2 * HOLDING);
-    assert_eq!(sent.iter().filter(|at| **at == sent[0]).count(), HOLDING, "at once");
+    assert_eq!(sent.len(), 2 * LEAVING);
+    assert_eq!(sent.iter().filter(|at| **at == sent[0]).count(), LEAVING, "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_waits_for_no_release_that_hangs() {
+    let world = World::new();
+    let mut crowd = world.begin().await;
+    for id in 0..4 * LEAVING as u64 {
+        crowd.take(id, &format!("k-{id}")).await;
+    }
+    let mut holder = world.begin().await;
+    holder.acquire(Acquire { lease_ms: 3_000, ..acquire(1, "held") }).await;
+    let grant = holder.granted(1).await;
+    // DynamoDB is silent for a moment, and what was sent then is never answered: for five seconds, with these leases.
+    let silent_until = Instant::now() + 300 * MS;
+    world.store.decide(move |_, _| if Instant::now() < silent_until { Fate::SWALLOWED } else { Fate::USUAL });
+    crowd.vanish().await;
+    holder.hears_nothing(10 * SECOND).await;
+    assert_eq!(world.store.owner("held"), Some(grant.owner));
+    holder.vanish().await;
+    world.all_ended().await;
+}
+
+/// A world of a slow store, where 50 hold and ten times as many wait for their turn to ask; and the attempts sent so far.
+async fn crowded() -> (World, Client, Arc<Mutex<usize>>) {
+    let world = World::new();
+    let sent: Arc<Mutex<usize>> = Arc::default();
+    let counted = sent.clone();
+    world.store.decide(move |_, request| {
+        *counted.lock().unwrap() += usize::from(matches!(request, Request::Acquire { .. }));
+        Fate { on_the_way: 25 * MS, on_the_way_back: 25 * MS, ..Fate::USUAL }
+    });
+    let mut crowd = world.begin().await;
+    for id in 0..CROWD {
+        crowd.acquire(Acquire { wait_ms: 60_000, ..acquire(id, &format!("k-{id}")) }).await;
+    }
+    for _ in 0..50 {
+        assert!(matches!(crowd.receive().await, FromKeeper::Granted { .. }));
+    }
+    (world, crowd, sent)
+}
+
+const CROWD: u64 = 600;
+
+#[tokio::test(start_paused = true)]
+async fn who_has_not_had_a_turn_when_the_keeper_ends_takes_no_row_and_holds_up_no_release() {
+    let (world, _crowd, sent) = crowded().await;
+    let before = *sent.lock().unwrap();
+    let drained = world.keeper.drain(1200 * MS).await;
+    assert_eq!((drained.failed, drained.left), (0, 0), "{drained:?}");
+    assert_eq!(*sent.lock().unwrap(), before, "attempts that nobody wanted any more");
+    let held: Vec<_> = (0..CROWD).filter(|id| world.store.owner(&format!("k-{id}")).is_some()).collect();
+    assert!(held.is_empty(), "nobody is left to free {held:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_not_had_a_turn_when_the_handler_dies_takes_no_row() {
+    let (world, crowd, sent) = crowded().await;
+    let before = *sent.lock().unwrap();
+    crowd.vanish().await;
+    world.all_ended().await;
+    assert_eq!(*sent.lock().unwrap(), before, "attempts that nobody wanted any more");
+    assert!((0..CROWD).all(|id| world.store.owner(&format!("k-{id}")).is_none()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_cancelled_before_its_turn_is_over_at_once() {
+    let (world, mut crowd, _sent) = crowded().await;
+    let asked = Instant::now();
+    crowd.release(CROWD - 1, ReleaseReason::Cancelled, true).await;
+    while crowd.receive().await != (FromKeeper::Released { id: CROWD - 1 }) {}
+    assert!(asked.elapsed() < 50 * MS, "{:?}", asked.elapsed());
+    crowd.vanish().await;
+    world.all_ended().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -135,3 +135,24 @@ async fn a_store_that_panics_has_not_answered() {
     world.all_ended().await;
     assert!(world.store.is_free("a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn after_refused_credentials_the_new_connection_gets_the_time_that_it_takes() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    client.acquire(Acquire { lease_ms: 900, ..acquire(1, "a") }).await;
+    let grant = client.granted(1).await;
+    let (began, mut refused) = (Instant::now(), false);
+    world.store.decide(move |_, _| {
+        if !std::mem::replace(&mut refused, true) {
+            return Fate::failed(FailureKind::Credentials);
+        }
+        // Longer than a third of the lease, which is what a request has where the connection is there already.
+        let connecting = began.elapsed() < Duration::from_millis(800);
+        Fate { on_the_way: Duration::from_millis(if connecting { 330 } else { 2 }), ..Fate::USUAL }
+    });
+    sleep(5 * SECOND).await;
+    assert!(matches!(world.keeper.check(grant.owner), CheckAnswer::Held { .. }));
+    client.vanish().await;
+    world.all_ended().await;
+}

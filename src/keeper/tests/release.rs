@@ -189,3 +189,25 @@ async fn end_gives_back_whatever_is_still_held_and_the_answers_due_still_come() 
     assert!(world.store.is_free("a") && world.store.is_free("b"));
     assert_eq!(world.keeper.counts().crash_releases, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_said_before_the_connection_was_closed_counts_though_answers_find_nobody() {
+    let world = World::new();
+    let mut client = world.begin().await;
+    for id in 1..=3 {
+        client.acquire(Acquire { on_crash: OnCrash::Expire, ..acquire(id, &format!("k-{id}")) }).await;
+        client.granted(id).await;
+    }
+    world.home.answers_before_write.store(true, Ordering::Relaxed);
+    for id in 1..=2 {
+        client.release(id, ReleaseReason::Finished, false).await;
+    }
+    // The third goes back by this.
+    client.send(&ToKeeper::End).await;
+    client.vanish().await;
+    world.all_ended().await;
+    for id in 1..=3 {
+        assert!(world.store.is_free(&format!("k-{id}")), "{id} was left as after a crash");
+    }
+    assert_eq!(world.keeper.counts().abandoned, 0);
+}

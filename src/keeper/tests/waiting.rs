@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
-use crate::protocol::{Request, Row};
-use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason};
+use crate::protocol::{FailureKind, Request, Row};
+use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason};
 
 #[tokio::test(start_paused = true)]
 async fn the_second_waits_for_the_first_and_gets_a_higher_token() {
@@ -164,4 +164,30 @@ async fn a_row_that_is_lost_before_the_grant_is_contended_for_again() {
     let granted = one.granted(1).await;
     assert!(granted.token > taken.token && granted.owner != first);
     assert_eq!(world.home.unsettled(), [granted.owner], "the lost attempt is settled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_within_the_wait_is_waited_out_however_many_attempts_it_takes() {
+    for kind in [FailureKind::Server, FailureKind::Connection] {
+        let world = World::new();
+        let back_at = Instant::now() + 20 * SECOND;
+        world.store.decide(move |_, _| if Instant::now() < back_at { Fate::failed(kind) } else { Fate::USUAL });
+        let mut client = world.begin().await;
+        let polling = PollingMs { first: 10, max: 100 };
+        client.acquire(Acquire { wait_ms: 60_000, polling, ..acquire(1, "a") }).await;
+        client.hears_nothing(19 * SECOND).await;
+        assert!(world.home.unsettled().len() <= 100, "{} attempts are noted", world.home.unsettled().len());
+        let grant = client.granted(1).await;
+        assert!(grant.attempts > 100, "{grant:?}");
+        assert!(world.home.unsettled().contains(&grant.owner));
+        let listed = world
+            .store
+            .requests("a", |request| matches!(request, Request::Acquire { unknown, .. } if unknown.len() > 100));
+        assert_eq!(listed, [], "more than DynamoDB takes in a list");
+        client.release(1, ReleaseReason::Finished, true).await;
+        assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
+        client.vanish().await;
+        world.all_ended().await;
+        assert_eq!(world.home.unsettled(), []);
+    }
 }

@@ -8,8 +8,8 @@ use crate::protocol::{Acquired, Action, Context, Failure, Mutant, Outcome, Reque
 
 /// How long before `stop` the last look happens, so that the write after it still leaves in time.
 const LAST_LOOK: Duration = Duration::from_millis(25);
-/// DynamoDB takes at most 100 operands in an `IN` list; an acquisition that has this many attempts of unknown outcome
-/// is over.
+/// How many attempts of unknown outcome are remembered: DynamoDB takes at most 100 operands in an `IN` list. Should an older
+/// one hold the row after all, its lease is waited for like anybody's.
 const MOST_UNKNOWN: usize = 90;
 
 impl Contender {
@@ -49,6 +49,9 @@ impl Contender {
             Outcome::Refused { row } => self.handle_row(cx, sent, row, attempt.took_over),
             Outcome::Failed(failure) => {
                 if failure.kind.may_have_landed() && !self.unknown.contains(&attempt.owner) {
+                    if self.unknown.len() >= MOST_UNKNOWN {
+                        self.unknown.remove(0);
+                    }
                     self.unknown.push(attempt.owner);
                 }
                 self.handle_failure(cx, failure, Next::Attempt);
@@ -101,7 +104,7 @@ impl Contender {
         if self.is_over() {
             return self.give_up(cx, Verdict::Cancelled);
         }
-        if !failure.kind.is_transient() || self.unknown.len() >= MOST_UNKNOWN {
+        if !failure.kind.is_transient() {
             return self.give_up(cx, Verdict::Failed(failure));
         }
         self.last_failure = Some(failure);
