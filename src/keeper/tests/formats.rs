@@ -129,7 +129,8 @@ async fn a_renewal_whose_reply_is_lost_costs_nobody_the_lease() {
     let mut client = world.begin().await;
     client.acquire(acquire_pydynox(1, "b")).await;
     let owner = granted_without_token(&mut client, 1).await;
-    client.hears_nothing(300 * SECOND).await;
+    // The jitter of the one that follows decides whether the lease is at risk before it is answered.
+    client.loses_nothing(300 * SECOND).await;
     assert!(matches!(world.keeper.check(owner), CheckAnswer::Held { .. }));
     assert_eq!(world.keeper.counts().lost, 0);
     assert!(world.keeper.counts().renewals_failed >= 5);

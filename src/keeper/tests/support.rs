@@ -230,6 +230,20 @@ impl Client {
         assert!(line.is_err(), "{line:?}");
     }
 
+    /// For this long, nothing worse comes than that a lease is at risk, and secured again.
+    pub(super) async fn loses_nothing(&mut self, during: Duration) {
+        let losing = async {
+            loop {
+                match self.receive().await {
+                    FromKeeper::AtRisk { .. } | FromKeeper::Secured { .. } => {}
+                    line => return line,
+                }
+            }
+        };
+        let line = timeout(during, losing).await;
+        assert!(line.is_err(), "{line:?}");
+    }
+
     pub(super) async fn acquire(&mut self, acquire: Acquire) {
         self.send(&ToKeeper::Acquire(Box::new(acquire))).await;
     }
