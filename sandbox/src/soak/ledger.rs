@@ -119,6 +119,6 @@ impl Ledger {
 
 /// The loss's reason without the names in it, and without what the last renewal met: the faults beside it tell that.
 fn reason(text: &str) -> String {
-    let text = text.split([';', ':']).next().unwrap_or(text);
+    let text = text.split(", the last one").next().unwrap_or(text);
     text.split(" owner ").next().unwrap_or(text).replace("the row now belongs to", "the row belongs to somebody else")
 }
