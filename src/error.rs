@@ -25,7 +25,9 @@ pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
 pub use invocation::{Explained, InvocationError};
 pub use settings::SettingsError;
-pub use standing::{AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
+pub use standing::{
+    AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, ReleaseFailed, Tokenless, Unconfirmed, Unlocked,
+};
 pub(crate) use store::refused;
 pub use store::{
     AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
@@ -147,6 +149,8 @@ sum! {
     TransactionFull,
     /// A transaction works on the lock's own row.
     LockRowInTransaction,
+    /// It is not known whether a lease that was given back is free.
+    ReleaseFailed,
 }
 
 impl Error {

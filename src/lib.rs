@@ -105,7 +105,7 @@ pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::batch::{BatchLayer, BatchLayerBuilder};
-pub use layer::{LeaseLayer, LeaseLayerBuilder};
+pub use layer::{HeldLease, LeaseLayer, LeaseLayerBuilder, Leasehold};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard};

@@ -20,7 +20,7 @@ use leasehold::clock::SystemClock;
 use leasehold::keeper::{InProcess, Keeper, KeeperOptions, Peer, PlainHome};
 use leasehold::layer::TemplateText;
 use leasehold::store::DynamoDb;
-use leasehold::{Error, KeeperChoice, Lease, LeaseLayer, LeaseLayerBuilder};
+use leasehold::{Error, KeeperChoice, Lease, LeaseLayer, LeaseLayerBuilder, Leasehold};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -248,4 +248,22 @@ async fn a_missing_table_is_told_at_once() {
     let mut service = place.layer().table("nowhere").build().unwrap().layer(service_fn(token));
     let error = Diagnostic::from(service.call(event("x")).await.unwrap_err());
     assert_eq!(error.error_type, "TableNotFound");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_taken_by_hand_is_on_its_row_until_it_is_released() {
+    for (place, id) in [(Place::socket(), "by-hand-socket"), (Place::in_process(), "by-hand-thread")] {
+        let builder = Leasehold::builder().table("locks").socket(&place.socket).keeper(place.keeper);
+        let locks = builder.environment::<String, String>([]).build().unwrap();
+        let key = format!("orders:{id}");
+        let lease = locks.acquire(&key, Duration::from_secs(2)).await.unwrap();
+        lease.ensure_held().unwrap();
+        assert_eq!(owner_on_the_row(id).await, lease.owner().map(|owner| owner.to_string()));
+        assert!(locks.try_acquire(&key).await.unwrap().is_none());
+        let token = lease.fencing_token().unwrap();
+        lease.release().await.unwrap();
+        assert_eq!(owner_on_the_row(id).await, None, "free when `release` returns");
+        let next = locks.try_acquire(&key).await.unwrap().unwrap();
+        assert!(next.fencing_token().unwrap() > token);
+    }
 }

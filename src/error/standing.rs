@@ -57,6 +57,17 @@ pub struct AlreadyHeld {
     pub key: LockKey,
 }
 
+/// A lease was given back, and whether its row is free is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("the lease on `{key}` may not be free yet: {reason}; others get it when it ends at the latest")]
+#[non_exhaustive]
+pub struct ReleaseFailed {
+    /// What was locked.
+    pub key: LockKey,
+    /// Why, for people.
+    pub reason: String,
+}
+
 /// Whether the lease is held could not be found out in time. It may be, or not.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(

@@ -80,7 +80,12 @@ impl Core {
 
     /// How long this invocation may take to get its lease, from now on.
     pub(super) fn plan(&self, context: &Context) -> Result<Planned, DeadlineTooClose> {
-        let Settings { reserve, max_wait, .. } = self.settings;
+        self.plan_within(context, self.settings.max_wait)
+    }
+
+    /// The same, with another longest wait than the settings'.
+    pub(super) fn plan_within(&self, context: &Context, max_wait: Duration) -> Result<Planned, DeadlineTooClose> {
+        let reserve = self.settings.reserve;
         let now = self.clock.now();
         let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)?;
         if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {

@@ -24,6 +24,7 @@ mod acquisition;
 mod answers;
 pub mod batch;
 mod builder;
+mod by_hand;
 mod core;
 mod ending;
 mod future;
@@ -42,6 +43,7 @@ use tower::Layer;
 
 pub use self::answers::{AnswerFor, Answered, Answers, OnBusy, OnRefusal, Refuse};
 pub use self::builder::LeaseLayerBuilder;
+pub use self::by_hand::{ByHand, HeldLease, Leasehold};
 use self::core::Core;
 pub use self::future::ResponseFuture;
 pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};

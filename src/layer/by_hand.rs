@@ -1,0 +1,298 @@
+//! Leases taken by hand: inside a handler where one layer does not fit, and in programs that are no Lambda function.
+
+use std::collections::HashSet;
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use lambda_runtime::Context;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::acquisition::Acquisition;
+use super::answers::Refuse;
+use super::builder::LeaseLayerBuilder;
+use super::core::Core;
+use crate::error::{AlreadyHeld, Error, KeyInvalid, ReleaseFailed, SettingsError};
+use crate::keeper::client::{Grant, Released};
+use crate::key::LockKey;
+use crate::lease::{Hold, Lease};
+use crate::metrics::COUNTERS;
+use crate::session::ReleaseReason;
+use crate::settings::Mode;
+
+/// A release that is to be waited for may take a request and its repetition.
+const RELEASED_WITHIN: Duration = Duration::from_secs(15);
+
+/// Takes leases by hand, with the settings and the keeper of a layer.
+///
+/// The keeper is the extension's, or a thread of this process, as with a layer; so a lease is renewed while its holder
+/// blocks, and freed when its holder dies. Clones share the keeper.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use leasehold::Leasehold;
+///
+/// # async fn import() {}
+/// # async fn f() -> Result<(), Box<dyn std::error::Error>> {
+/// let locks = Leasehold::builder().table("locks").build()?;
+/// let lease = locks.acquire("imports:nightly", Duration::from_secs(10)).await?;
+/// import().await;
+/// lease.ensure_held()?; // before a step that can't be taken back
+/// lease.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Leasehold {
+    core: Arc<Core>,
+    within: Within,
+}
+
+/// Where a lease is taken: what is said about its holder, until when there is time, and what is held there already.
+#[derive(Clone, Debug)]
+enum Within {
+    /// A program of its own.
+    Program(Arc<Context>),
+    /// One invocation.
+    Invocation(Arc<Invocation>),
+}
+
+#[derive(Debug)]
+struct Invocation {
+    context: Context,
+    held: Mutex<HashSet<String>>,
+}
+
+/// Says that there is no layer: keys are named where leases are taken.
+#[derive(Clone, Copy, Debug)]
+pub struct ByHand;
+
+impl Leasehold {
+    /// Begins with the settings, each of which has the variable that a layer's has. What only a layer does (`reserve` of
+    /// an unknown deadline, `max_wait`, answers) has no effect.
+    pub fn builder() -> LeaseLayerBuilder<(), ByHand> {
+        LeaseLayerBuilder::new(ByHand, Refuse)
+    }
+
+    fn new(core: Core) -> Self {
+        let mut context = Context::default();
+        context.request_id = Uuid::new_v4().to_string();
+        Self { core: Arc::new(core), within: Within::Program(Arc::new(context)) }
+    }
+
+    /// The same for one invocation: the wait never eats what its `reserve` keeps, its rows name it, and a key that it
+    /// holds already is `AlreadyHeld` at once.
+    #[must_use]
+    pub fn for_invocation(&self, context: &Context) -> Self {
+        let invocation = Invocation { context: context.clone(), held: Mutex::default() };
+        Self { core: self.core.clone(), within: Within::Invocation(Arc::new(invocation)) }
+    }
+
+    /// Takes the lease on a key, and waits for it so long at most; a zero wait tries once. A namespace of the settings
+    /// stands before the key.
+    ///
+    /// In mode `observe` nothing is waited for or refused, in mode `off` nothing is done.
+    ///
+    /// # Errors
+    ///
+    /// [`LeaseBusy`](crate::error::LeaseBusy) when somebody else held it throughout;
+    /// [`AlreadyHeld`] when this invocation holds it; whatever a layer refuses with.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping it takes the request back, and waits by blocking until the keeper has heard of it: some hundred
+    /// microseconds, 250 ms at most.
+    pub async fn acquire(&self, key: impl Into<String>, wait: Duration) -> Result<HeldLease, Error> {
+        let key = self.key(key.into())?;
+        match self.core.mode() {
+            Mode::Enforce => self.take(key, wait).await,
+            Mode::Observe => match self.take(key.clone(), Duration::ZERO).await {
+                Ok(lease) => Ok(lease),
+                Err(error) => {
+                    COUNTERS.would_have_refused.add_one();
+                    tracing::info!(%key, %error, "observed: the lease would have been waited for or refused");
+                    Ok(self.detached(key))
+                }
+            },
+            Mode::Off => Ok(self.detached(key)),
+        }
+    }
+
+    /// Takes the lease if nobody else holds it at this moment; `None` if somebody does.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), but for `LeaseBusy`.
+    ///
+    /// # Cancellation
+    ///
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire(&self, key: impl Into<String>) -> Result<Option<HeldLease>, Error> {
+        match self.acquire(key, Duration::ZERO).await {
+            Ok(lease) => Ok(Some(lease)),
+            Err(Error::LeaseBusy(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn take(&self, key: LockKey, wait: Duration) -> Result<HeldLease, Error> {
+        let note = self.within.note(&key).ok_or_else(|| AlreadyHeld { key: key.clone() })?;
+        if self.core.is_held_around(&key) {
+            return Err(AlreadyHeld { key }.into());
+        }
+        let context = self.within.context();
+        let planned = self.core.plan_within(context, wait)?;
+        let hold = self.core.begin(context)?;
+        let mut acquisition = Acquisition::new(&self.core, hold.session().clone(), key.clone(), &planned, context);
+        let answer = match timeout(Core::patience(&planned), poll_fn(|cx| acquisition.poll(cx))).await {
+            Ok(answer) => answer,
+            Err(_) => poll_fn(|cx| Poll::Ready(acquisition.give_up(cx))).await,
+        };
+        match answer {
+            Ok(grant) => self.granted(key, grant, hold, note),
+            Err(error) => {
+                // It is told, not waited for.
+                Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Cancelled));
+                if matches!(error, Error::LeaseBusy(_)) {
+                    COUNTERS.busy.add_one();
+                } else {
+                    COUNTERS.refused.add_one();
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn granted(&self, key: LockKey, grant: Grant, hold: Arc<Hold>, note: Note) -> Result<HeldLease, Error> {
+        let lease = self.core.lease(key, &hold);
+        // Read together with the grant: the work must not even begin.
+        if let Some(loss) = hold.session().loss() {
+            COUNTERS.refused.add_one();
+            return Err(lease.error(loss));
+        }
+        COUNTERS.granted.add_one();
+        tracing::debug!(key = %lease.key(), waited = ?grant.waited, "the lease is held");
+        // From here on a drop is an orderly end, unless it comes of a panic.
+        hold.finish();
+        Ok(HeldLease { lease, hold: Some(hold), _note: note })
+    }
+
+    fn detached(&self, key: LockKey) -> HeldLease {
+        HeldLease { lease: self.core.detached(key), hold: None, _note: Note(None) }
+    }
+
+    fn key(&self, key: String) -> Result<LockKey, Error> {
+        let key = LockKey::new(key).map_err(KeyInvalid::from_closure)?;
+        match &self.core.settings.namespace {
+            None => Ok(key),
+            Some(namespace) => Ok(LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?),
+        }
+    }
+}
+
+impl<B> LeaseLayerBuilder<(), ByHand, B> {
+    /// Checks everything.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`] with every problem there is, in the code's settings and in the environment's.
+    pub fn build(self) -> Result<Leasehold, SettingsError> {
+        let (keys, rest) = self.without_keys();
+        let plan = rest.plan("by hand".to_owned(), Ok(keys), Vec::new())?;
+        plan.core.hello();
+        Ok(Leasehold::new(plan.core))
+    }
+}
+
+/// A lease that was taken by hand: it is kept until it is released or dropped.
+///
+/// # Cancellation
+///
+/// Dropping it gives the lease back and waits, by blocking, until the keeper has heard of it: some hundred microseconds,
+/// 250 ms at most. A drop by a panic is a crash: `on_crash` decides.
+#[derive(Debug)]
+#[must_use = "the lease is kept for as long as this is"]
+pub struct HeldLease {
+    lease: Lease,
+    hold: Option<Arc<Hold>>,
+    _note: Note,
+}
+
+impl HeldLease {
+    /// Gives the lease back and waits until the row is free.
+    ///
+    /// # Errors
+    ///
+    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. A lease that was lost is
+    /// no error here; ask [`ensure_held`](Lease::ensure_held) before.
+    ///
+    /// # Cancellation
+    ///
+    /// The release has been sent all the same.
+    pub async fn release(mut self) -> Result<(), Error> {
+        let Some(hold) = self.hold.take() else { return Ok(()) };
+        let session = hold.session();
+        if session.owes().is_none() {
+            return Ok(());
+        }
+        session.release(ReleaseReason::Finished, true);
+        let reason = match timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await {
+            Ok(Released::Done) => return Ok(()),
+            Ok(Released::Failed(reason)) => reason,
+            Err(_) => "the keeper did not confirm it in time".to_owned(),
+        };
+        COUNTERS.failed_releases.add_one();
+        Err(ReleaseFailed { key: self.lease.key().clone(), reason }.into())
+    }
+}
+
+impl Deref for HeldLease {
+    type Target = Lease;
+
+    fn deref(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl Within {
+    fn context(&self) -> &Context {
+        match self {
+            Self::Program(context) => context,
+            Self::Invocation(invocation) => &invocation.context,
+        }
+    }
+
+    /// Notes that this key is being taken here; `None` if it is already.
+    fn note(&self, key: &LockKey) -> Option<Note> {
+        match self {
+            // Its parts may wait for each other.
+            Self::Program(_) => Some(Note(None)),
+            Self::Invocation(invocation) => {
+                let key = key.as_str().to_owned();
+                invocation.held().insert(key.clone()).then(|| Note(Some((invocation.clone(), key))))
+            }
+        }
+    }
+}
+
+impl Invocation {
+    fn held(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// That an invocation holds a key; it goes with the lease.
+#[derive(Debug)]
+struct Note(Option<(Arc<Invocation>, String)>);
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some((invocation, key)) = self.0.take() {
+            invocation.held().remove(&key);
+        }
+    }
+}
