@@ -1,0 +1,111 @@
+//! What an `acquire` says: the key, its table, the wait, and how the lease is to be held.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::{Format, HolderInfo};
+
+/// One acquisition, with all its settings: the keeper has none of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acquire {
+    /// Names the acquisition within its session.
+    pub id: u64,
+    /// What is locked.
+    pub key: String,
+    /// Where its row is.
+    pub table: Table,
+    /// How long the lease lasts unrenewed.
+    pub lease_ms: u64,
+    /// How long may be waited; 0 tries once.
+    pub wait_ms: u64,
+    /// After how long no answer counts any more; `None` where the deadline is unknown.
+    #[serde(default)]
+    pub answer_within_ms: Option<u64>,
+    /// How a held row is polled.
+    #[serde(default)]
+    pub polling: PollingMs,
+    /// What happens to the lease when the handler did not finish.
+    #[serde(default)]
+    pub on_crash: OnCrash,
+    /// Whether DynamoDB's `Date` headers serve.
+    #[serde(default = "yes")]
+    pub server_time: bool,
+    /// For how long the lease is renewed where no deadline ends it.
+    pub max_hold_ms: u64,
+    /// What people are told.
+    pub holder: HolderInfo,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// The lock table and the names of its key attributes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Table {
+    /// The table's name or ARN.
+    pub name: String,
+    /// The partition key's attribute, `key` unless set.
+    pub key_attribute: String,
+    /// The sort key's attribute and its fixed value, where the table has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sort_key: Option<(String, String)>,
+    /// The row format that the table speaks, by name: `leasehold/1` unless set.
+    #[serde(default = "usual_format", skip_serializing_if = "is_usual_format")]
+    pub format: String,
+}
+
+fn usual_format() -> String {
+    Format::default().name().to_owned()
+}
+
+fn is_usual_format(format: &str) -> bool {
+    format == Format::default().name()
+}
+
+impl Table {
+    /// A table of this name in the usual format, whose partition key is `key` and which has no sort key.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), key_attribute: "key".to_owned(), sort_key: None, format: usual_format() }
+    }
+
+    /// The same table in another row format.
+    #[must_use]
+    pub fn speaking(self, format: Format) -> Self {
+        Self { format: format.name().to_owned(), ..self }
+    }
+
+    /// What in this table's description its row format can't serve, with what to change.
+    pub(crate) fn misfit(&self, format: Format) -> Option<String> {
+        let key = format.fixed_key()?;
+        (self.key_attribute != key || self.sort_key.is_some()).then(|| {
+            format!("tables of the row format `{format}` have the partition key `{key}` and no sort key: set no others")
+        })
+    }
+}
+
+/// How a held row is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PollingMs {
+    /// The first delay.
+    pub first: u64,
+    /// The longest delay.
+    pub max: u64,
+}
+
+impl Default for PollingMs {
+    fn default() -> Self {
+        Self { first: 50, max: 500 }
+    }
+}
+
+/// What happens to a lease whose handler did not finish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnCrash {
+    /// It is freed at once.
+    #[default]
+    Release,
+    /// It ends by itself, for work whose side effects may still be under way.
+    Expire,
+}
