@@ -90,6 +90,7 @@
 pub mod budget;
 pub mod clock;
 pub mod error;
+pub mod guide;
 pub mod keeper;
 pub mod key;
 pub mod layer;
