@@ -29,7 +29,21 @@
 //! ```
 //!
 //! A lock is not idempotency: it keeps two invocations from working on one key at the same time. An event that is
-//! delivered again runs again once the lock is free.
+//! delivered again runs again once the lock is free. And a lease alone does not stop the write of a holder that was paused
+//! for longer than it lasts: [`Lease::ensure_held`] makes that window small, a [guarded write](guide::fencing) closes it.
+//!
+//! # The guide
+//!
+//! [`guide`] goes through all of it, a chapter at a time, with examples that run. The usual way in:
+//!
+//! 1. [Why](guide::why), and [when you need no lock](guide::no_lock).
+//! 2. [Wrap a handler](guide::wrap), [choose the key](guide::keys) and [the times](guide::times).
+//! 3. What your source of events needs: [answers](guide::answers), [HTTP](guide::http), [batches](guide::batches),
+//!    [schedules](guide::scheduled).
+//! 4. What a holder has to know: [losses](guide::losing), [fencing](guide::fencing), [state](guide::state),
+//!    [the shape of a hold](guide::holds), [spawned work](guide::spawned), [two keys](guide::order).
+//! 5. [Leases by hand](guide::by_hand), where a layer does not fit.
+//! 6. [Tests](guide::testing) and [rollout](guide::rollout).
 //!
 //! # Settings
 //!
@@ -75,31 +89,41 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`layer`] | around the handler: the layer, its builder, service and response future |
+//! | [`guide`] | all of it, to be read |
+//! | [`layer`] | around the handler: the layer, its builder, service and response future; leases by hand |
 //! | [`layer::batch`] | around a handler of single records: batches of SQS, Kinesis and DynamoDB Streams |
 //! | [`key`] | key templates: from an event to a key |
-//! | [`budget`] | from the deadline to how long may be waited |
 //! | [`error`] | one type a failure, and how each looks to Lambda |
 //! | [`metrics`] | what layers count |
-//! | [`session`] | the lines between layer and keeper |
-//! | [`keeper`] | what runs the protocol for a handler |
-//! | [`protocol`] | the lease protocol, as pure state machines |
-//! | [`clock`] | monotonic and wall time as one seam |
+//!
+//! There are more public modules, which this documentation does not show: the layer's peers (the extension, the sandbox
+//! and their tests) use them. A handler needs none of them, and they may change with any release. Clients in other
+//! languages go by `docs/session.md`.
 #![forbid(unsafe_code)]
 
+// `doc(hidden)`: for the layer's peers, which are released together with it. What handlers see of these modules is
+// re-exported below, in `error` and in `testing`.
+#[doc(hidden)]
 pub mod budget;
+#[doc(hidden)]
 pub mod clock;
 pub mod error;
+// Its examples take these features; without them they are not run, and the chapters are there all the same.
+#[cfg(any(not(doctest), all(feature = "dynamodb", feature = "http", feature = "in-process", feature = "testing")))]
 pub mod guide;
+#[doc(hidden)]
 pub mod keeper;
 pub mod key;
 pub mod layer;
 mod lease;
 pub mod metrics;
+#[doc(hidden)]
 pub mod protocol;
+#[doc(hidden)]
 pub mod session;
 mod settings;
 #[cfg(feature = "in-process")]
+#[doc(hidden)]
 pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -54,3 +54,4 @@ mod state;
 pub(crate) use self::connection::Connection;
 pub use self::event::{Answered, Happened};
 pub use self::keeper::TestKeeper;
+pub use crate::session::{FailKind, ReleaseReason};
