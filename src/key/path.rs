@@ -10,6 +10,7 @@ pub struct Path(Vec<Segment>);
 
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Segment {
     /// Into an object, by name.
     Name(String),

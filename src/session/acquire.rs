@@ -102,6 +102,7 @@ impl Default for PollingMs {
 /// What happens to a lease whose handler did not finish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum OnCrash {
     /// It is freed at once.
     #[default]

@@ -56,6 +56,7 @@ pub enum ToKeeper {
 /// Why a lease is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ReleaseReason {
     /// The handler's future is done, with a response or an error.
     Finished,
@@ -209,6 +210,7 @@ impl AnswerTo for FromKeeper {
 /// The kinds of failure that a session can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum FailKind {
     /// DynamoDB throttled every attempt within the budget.
     Throttled,

@@ -42,6 +42,7 @@ pub enum Happened {
 
 /// The answer to a request for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Answered {
     /// The lease, with this token; `None` where the table's row format has none.
     Granted(Option<FencingToken>),
