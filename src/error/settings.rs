@@ -1,8 +1,8 @@
-//! Everything that is wrong with a layer's settings, in one message.
+//! Everything that is wrong with settings, in one message.
 
 use std::fmt;
 
-/// The settings of a layer can't be used; each problem is told, not only the first.
+/// Settings that can't be used, of a layer or of leases by hand; each problem is told, not only the first.
 ///
 /// ```
 /// use leasehold::LeaseLayer;
@@ -33,9 +33,9 @@ impl SettingsError {
 impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.problems.as_slice() {
-            [only] => write!(f, "a setting of the lease layer is wrong: {only}"),
+            [only] => write!(f, "a setting is wrong: {only}"),
             all => {
-                write!(f, "{} settings of the lease layer are wrong:", all.len())?;
+                write!(f, "{} settings are wrong:", all.len())?;
                 all.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
             }
         }

@@ -48,9 +48,12 @@ pub struct LeaseLost {
     pub reason: String,
 }
 
-/// An outer layer of the same invocation holds this very key: waiting for it would never end.
+/// This invocation holds this very key already, by an outer layer or by hand: waiting for it would never end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("this invocation holds `{key}` already: give the two layers templates or namespaces of their own")]
+#[error(
+    "this invocation holds `{key}` already and would wait for itself: take each key once, and give stacked layers templates \
+     or namespaces of their own"
+)]
 #[non_exhaustive]
 pub struct AlreadyHeld {
     /// What is locked.
