@@ -3,8 +3,10 @@
 mod demo;
 mod duration;
 mod extension;
+mod failures;
 mod follow;
 mod invoke;
+mod items;
 mod rows;
 mod soak;
 
