@@ -14,12 +14,13 @@
 //! A holder that was paused between reading and writing, and whose lease somebody else has by now, gets `LeaseLost` for its
 //! write: see `tests/end_to_end/inventory.rs`. Its role needs `dynamodb:ConditionCheckItem` on the lock table.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
-use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder, tracing};
+use lambda_runtime::{Diagnostic, Error, LambdaEvent, tower::ServiceBuilder, tracing};
 use leasehold::error::TransactionError;
 use leasehold::{Lease, LeaseLayer};
 use serde_json::{Value, json};
@@ -33,21 +34,26 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(handler)).await
 }
 
-/// Takes what the order's first line asks for out of the stock.
-async fn take(client: &Client, event: Value) -> Result<Value, Error> {
+/// Takes what the order's first line asks for out of the stock. A `Diagnostic` keeps the `errorType` of a lost lease.
+async fn take(client: &Client, event: Value) -> Result<Value, Diagnostic> {
     let line = &event["detail"]["lines"][0];
     let sku = AttributeValue::S(line["sku"].as_str().unwrap_or_default().to_owned());
-    let read = client.get_item().table_name("stock").key("key", sku.clone()).consistent_read(true).send().await?;
-    let stock = read.item().and_then(|item| item.get("quantity")?.as_n().ok()?.parse().ok()).unwrap_or(0_u64);
-    let wanted = line["quantity"].as_u64().unwrap_or(0);
-    let left = stock.checked_sub(wanted).ok_or_else(|| format!("{stock} are there, {wanted} are wanted"))?;
+    let read = client.get_item().table_name("stock").key("key", sku.clone()).consistent_read(true).send().await;
+    let quantity = |item: &HashMap<_, AttributeValue>| item.get("quantity")?.as_n().ok()?.parse::<u64>().ok();
+    let (stock, wanted) = (read.map_err(Error::from)?.item().and_then(quantity), line["quantity"].as_u64());
+    let left = stock.zip(wanted).and_then(|(stock, wanted)| stock.checked_sub(wanted));
+    let left = left.ok_or_else(|| format!("{stock:?} are there, {wanted:?} are wanted"))?;
 
     let update = Update::builder().table_name("stock").key("key", sku).update_expression("SET quantity = :left");
-    let update = update.expression_attribute_values(":left", AttributeValue::N(left.to_string())).build()?;
-    let work = client.transact_write_items().transact_items(TransactWriteItem::builder().update(update).build());
+    let update = update.expression_attribute_values(":left", AttributeValue::N(left.to_string())).build();
+    let update = TransactWriteItem::builder().update(update.map_err(Error::from)?).build();
+    let work = client.transact_write_items().transact_items(update);
     match Lease::current()?.guard_transaction(work)?.send().await {
-        Err(TransactionError::Lease(refused)) => tracing::warn!(%refused, "nothing was written"),
-        written => return written.map(|_| json!({ "sku": line["sku"], "left": left })).map_err(Error::from),
+        Ok(_) => Ok(json!({ "sku": line["sku"], "left": left })),
+        Err(TransactionError::Lease(refused)) => {
+            tracing::warn!(%refused, "nothing was written");
+            Err(refused.into())
+        }
+        Err(other) => Err(Error::from(other).into()),
     }
-    Err("somebody else holds the stock now".into())
 }

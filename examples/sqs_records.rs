@@ -9,9 +9,7 @@
 //! {"batchItemFailures":[]}
 //! ```
 //!
-//! Its event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`, and its role
-//! `sqs:ChangeMessageVisibility`. Somebody else holds an order: in a FIFO queue what stands behind it in its message group
-//! comes back as well. (There is no SQS in the sandbox, so the log says that the messages were not made visible.)
+//! Its event source mapping needs `ReportBatchItemFailures`, its role `sqs:ChangeMessageVisibility`. Somebody else holds an order: what is behind it in its message group comes back as well. (The sandbox has no SQS.)
 //!
 //! ```sh
 //! cargo run -p leasehold-sandbox -- invoke --example sqs_records --event events/sqs-fifo.json --held orders:A-1002 \
@@ -31,7 +29,6 @@ use leasehold::layer::batch::{BusyMessage, ReportBatchItemFailures};
 use leasehold::{Lease, LeaseLayer};
 use serde::{Deserialize, Serialize};
 
-/// What a message's body says. The handler takes the message with its body read already.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Order {
@@ -57,8 +54,7 @@ async fn main() -> Result<(), Error> {
 
 async fn work(message: LambdaEvent<SqsMessageObj<Order>>) -> Result<(), Error> {
     let Order { order_id, action } = &message.payload.body;
-    let lease = Lease::current()?;
-    lease.ensure_held()?; // before a step that can't be taken back
-    tracing::info!(order_id, action, token = ?lease.token(), "worked on");
+    Lease::current()?.ensure_held()?; // before a step that can't be taken back
+    tracing::info!(order_id, action, "worked on");
     Ok(())
 }

@@ -75,6 +75,9 @@ async fn orders_that_come_at_once_are_taken_one_after_the_other() {
     }
     assert_eq!(stock(&sandbox).await, "6");
     let too_many = sandbox.invoke(order_of(7)).await;
-    assert!(too_many.error().is_some_and(|error| error.message.contains("6 are there, 7 are wanted")), "{too_many:?}");
+    assert!(
+        too_many.error().is_some_and(|error| error.message.contains("Some(6) are there, Some(7) are wanted")),
+        "{too_many:?}"
+    );
     assert_eq!(stock(&sandbox).await, "6");
 }
