@@ -114,7 +114,7 @@ async fn a_worker_of_whole_events_is_handed_each_message_under_its_own_lock() {
 }
 
 /// How often SQS lets a message be received.
-const MAX_RECEIVE_COUNT: u64 = 3;
+const MAX_RECEIVE_COUNT: &str = "3";
 
 #[tokio::test]
 async fn a_message_that_always_panics_ends_in_the_dead_letter_queue_alone() {
@@ -142,8 +142,7 @@ async fn a_message_that_always_panics_ends_in_the_dead_letter_queue_alone() {
         let back = deliver(&sandbox, &queue).await;
         assert_eq!(back, ["2"], "{}", sandbox.log().timeline());
         queue.retain(|message| back.contains(&name_of(message).to_owned()));
-        let used_up =
-            |message: &Value| message["attributes"]["ApproximateReceiveCount"] == MAX_RECEIVE_COUNT.to_string();
+        let used_up = |message: &Value| message["attributes"]["ApproximateReceiveCount"] == MAX_RECEIVE_COUNT;
         let (gone, left) = queue.into_iter().partition(used_up);
         dead.extend::<Vec<Value>>(gone);
         queue = left;

@@ -8,11 +8,13 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use leasehold_sandbox::{
-    DynamoDb, Invocation, InvokeOrder, Outcome, Sandbox, SandboxBuilder, demo::cargo_build_examples,
-};
+use leasehold_sandbox::{DynamoDb, Invocation, InvokeOrder, Outcome, Sandbox, SandboxBuilder};
 
-use super::{CommandError, FAILED, duration, extension, failures, follow, items, rows};
+use super::{
+    CommandError, FAILED, duration, failures, follow, items,
+    programs::{Function, Programs},
+    rows,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,11 +114,11 @@ pub(super) struct Invoke {
     create_table: bool,
 
     /// Let somebody else hold this key of the lock table for ten minutes; as often as needed.
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", conflicts_with = "endpoint_url")]
     held: Vec<String>,
 
     /// Create another table, with the partition key `key`, and put a file's items there: a JSON array of objects.
-    #[arg(long, value_name = "TABLE=FILE", value_parser = items::parse)]
+    #[arg(long, value_name = "TABLE=FILE", value_parser = items::parse, conflicts_with = "endpoint_url")]
     items: Vec<items::Items>,
 
     /// Print the rows of the lock table, and of those of --items, at the end, to see what became of them.
@@ -147,12 +149,6 @@ pub(super) struct Invoke {
 /// How long `--held` holds: longer than anybody waits.
 const HELD: Duration = Duration::from_secs(600);
 
-/// What runs in an environment.
-struct Programs {
-    function: PathBuf,
-    extensions: Vec<PathBuf>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Order {
     /// A millisecond after the runtime.
@@ -166,7 +162,13 @@ enum Order {
 impl Invoke {
     pub(super) async fn run(self, colour: bool) -> Result<ExitCode, CommandError> {
         let events = self.event.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-        let sandbox = self.builder(self.programs().await?, events.len()).start().await?;
+        let function = match (&self.function, &self.example) {
+            (Some(function), _) => Function::Binary(function),
+            (None, Some(name)) => Function::Example(name),
+            (None, None) => return Err(CommandError::Usage("give --function or --example".to_owned())),
+        };
+        let programs = Programs::of(function, &self.extension, self.no_extension).await?;
+        let sandbox = self.builder(programs, events.len()).start().await?;
         if self.endpoint_url.is_none() || self.create_table {
             sandbox.tables().create_lock_table(self.table.as_str()).await?;
         }
@@ -196,28 +198,6 @@ impl Invoke {
             }
         }
         report(&outcomes)
-    }
-
-    /// The programs to run, built first where the function is an example.
-    async fn programs(&self) -> Result<Programs, CommandError> {
-        let (function, built) = match (&self.function, &self.example) {
-            (Some(function), _) => (function.clone(), None),
-            (None, Some(name)) => {
-                let mut built =
-                    cargo_build_examples(Some(name)).await.map_err(|e| CommandError::Usage(e.to_string()))?;
-                let function = built.remove(name.as_str());
-                let function = function.ok_or_else(|| CommandError::Usage(format!("Cargo built no example {name}")))?;
-                (function, built.remove(extension::NAME))
-            }
-            (None, None) => return Err(CommandError::Usage("give --function or --example".to_owned())),
-        };
-        let extensions = match built {
-            _ if self.no_extension => Vec::new(),
-            _ if !self.extension.is_empty() => self.extension.clone(),
-            Some(built) => vec![built],
-            None => vec![extension::find()?],
-        };
-        Ok(Programs { function, extensions })
     }
 
     fn builder(&self, programs: Programs, events: usize) -> SandboxBuilder {

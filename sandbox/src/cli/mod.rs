@@ -7,6 +7,7 @@ mod failures;
 mod follow;
 mod invoke;
 mod items;
+mod programs;
 mod rows;
 mod soak;
 
