@@ -92,3 +92,14 @@ fn a_function_or_an_example_has_to_be_named() {
     let output = invoke(&["--event", &event, "--example", "direct"]);
     assert!(text(&output.stderr).contains("cannot be used with"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn nothing_is_put_into_a_dynamodb_of_the_users_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let event = file(&directory, "event.json", "{}");
+    for put in [["--held", "orders:1"], ["--items", "stock=stock.json"]] {
+        let output = invoke(&["--event", &event, "--endpoint-url", "http://127.0.0.1:9", put[0], put[1]]);
+        let errors = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains("cannot be used with"), "{errors}");
+    }
+}
