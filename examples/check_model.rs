@@ -1,6 +1,8 @@
 //! Explores the protocol's model exhaustively, with `stateright`.
 //!
 //! `cargo run --release --features simulation --example check_model -- --help`
+//!
+//! A tool, not an example of use: `.ci/examples` leaves it out, and the test `model` explores the same.
 
 #[path = "../tests/model/checker.rs"]
 mod checker;

@@ -1,14 +1,23 @@
 //! A function for a table's stream: each record is locked by the key of the item that changed.
 //!
-//! Run it in the sandbox:
-//!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example dynamodb_stream_records
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/dynamodb_stream_records \
-//!   --event events/dynamodb-streams.json --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example dynamodb_stream_records --event events/dynamodb-streams.json
 //! ```
 //!
-//! Its event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+//! ```text
+//! {"batchItemFailures":[]}
+//! ```
+//!
+//! Its event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`. Somebody else holds an order: the shard
+//! goes on from there later.
+//!
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example dynamodb_stream_records --event events/dynamodb-streams.json --held orders:A-1002
+//! ```
+//!
+//! ```text
+//! {"batchItemFailures":[{"itemIdentifier":"4421584500000000017450439091"}]}
+//! ```
 
 use std::time::Duration;
 

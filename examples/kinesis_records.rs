@@ -1,14 +1,23 @@
 //! A function for a Kinesis stream: each record is locked by the order in its data.
 //!
-//! Run it in the sandbox:
-//!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example kinesis_records
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/kinesis_records \
-//!   --event events/kinesis.json --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example kinesis_records --event events/kinesis.json
 //! ```
 //!
-//! Its event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`.
+//! ```text
+//! {"batchItemFailures":[]}
+//! ```
+//!
+//! Its event source mapping needs `FunctionResponseTypes: [ReportBatchItemFailures]`. Somebody else holds an order: the shard
+//! goes on from there later.
+//!
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example kinesis_records --event events/kinesis.json --held orders:A-1003
+//! ```
+//!
+//! ```text
+//! {"batchItemFailures":[{"itemIdentifier":"49590338271490256608559692540925702759324208523137515618"}]}
+//! ```
 
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 //! Runs the protocol's simulation, seed after seed, on all cores.
 //!
 //! `cargo run --release --features simulation --example simulate -- --help`
+//!
+//! A tool, not an example of use: `.ci/examples` leaves it out, and the test `simulation` runs the same.
 
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::process::ExitCode;

@@ -67,6 +67,8 @@
 //! | [`on_loss`](LeaseLayerBuilder::on_loss) | `LEASEHOLD_ON_LOSS`, `cancel` or `signal` | `cancel` |
 //! | [`keep_finished_response`](LeaseLayerBuilder::keep_finished_response) | `LEASEHOLD_KEEP_FINISHED_RESPONSE` | `false` |
 //! | [`on_busy`](LeaseLayerBuilder::on_busy), [`answer_for`](LeaseLayerBuilder::answer_for), [`on_refusal`](LeaseLayerBuilder::on_refusal) | | refusals are errors |
+//! | [`concurrency`](BatchLayerBuilder::concurrency), with `per_record` | | 10 keys at a time |
+//! | [`when_busy`](BatchLayerBuilder::when_busy), with `per_record` | | left to the queue |
 //! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |

@@ -21,7 +21,10 @@ pub struct NotABatch {
 /// One such record among others is reported by itself; where they are all like that, it is the template, the closure or
 /// the handler's type that is wrong.
 #[derive(Debug, Error)]
-#[error("none of the batch's records ({records}) can be worked on; the first one: {first}")]
+#[error(
+    "none of the batch's records ({records}) can be worked on, with a template, or closure, and a handler that are for single \
+     records: under `per_record` neither sees the whole event; the first one: {first}"
+)]
 #[non_exhaustive]
 pub struct NoUsableRecord {
     /// How many records the batch has.

@@ -4,8 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::tower::{Layer as _, Service, service_fn};
 use lambda_runtime::{Error, LambdaEvent};
+use leasehold::LeaseLayer;
+use leasehold::layer::batch::ReportBatchItemFailures;
 use leasehold::testing::TestKeeper;
 use serde_json::{Value, json};
 
@@ -74,4 +77,38 @@ async fn each_record_has_a_clone_of_the_handler_that_is_ready_when_it_is_called(
     let keeper = TestKeeper::new();
     let mut service = per_message(&keeper).build().unwrap().layer(Slow { asked: 0 });
     assert_eq!(reported(keeper.invoke(&mut service, two()).await.unwrap()), ["2"]);
+}
+
+/// A worker of whole events under a layer of records: the error says which of the two it has to become.
+#[tokio::test]
+async fn a_handler_of_whole_events_is_told_that_it_gets_single_records() {
+    let keeper = TestKeeper::new();
+    let handler = service_fn(async |_: LambdaEvent<SqsEvent>| Ok::<_, Error>(()));
+    let layer = LeaseLayer::builder("{body.id}").test_keeper(&keeper).per_record(ReportBatchItemFailures);
+    let refused = keeper.invoke(&mut layer.build().unwrap().layer(handler), two()).await.unwrap_err();
+    assert_eq!(refused.error_type(), "NoUsableRecord");
+    let said = refused.to_string();
+    assert!(said.contains("under `per_record` neither sees the whole event") && said.contains("`Records`"), "{said}");
+}
+
+/// Such a worker, each message handed to it as a batch of one; what it reports of it counts.
+#[tokio::test]
+async fn a_worker_of_whole_events_can_be_handed_batches_of_one() {
+    let keeper = TestKeeper::new();
+    let worker = async |batch: SqsEvent| {
+        let mut response = SqsBatchResponse::default();
+        for message in batch.records.iter().filter(|message| message.message_id.as_deref() == Some("2")) {
+            response.add_failure(message.message_id.clone().unwrap());
+        }
+        response
+    };
+    let one = service_fn(async |message: LambdaEvent<SqsMessage>| {
+        let mut batch = SqsEvent::default();
+        batch.records = vec![message.payload];
+        let failed = worker(batch).await.batch_item_failures;
+        if failed.is_empty() { Ok(()) } else { Err("the worker reports this message") }
+    });
+    let layer = LeaseLayer::builder("{body.id}").test_keeper(&keeper).per_record(ReportBatchItemFailures);
+    let response = keeper.invoke(&mut layer.build().unwrap().layer(one), two()).await.unwrap();
+    assert_eq!(reported(response), ["2"]);
 }

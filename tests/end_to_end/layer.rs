@@ -1,14 +1,9 @@
 //! Handlers of all kinds under the layer.
 
 use leasehold_sandbox::{Event, EventKind};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::stage::{SOON, function, is_held, said, start};
-
-fn event_file(name: &str) -> Value {
-    let path = format!("{}/events/{name}", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
+use crate::stage::{SOON, event_file, function, is_held, said, start};
 
 #[tokio::test]
 async fn a_streaming_response_keeps_the_lease_with_its_guard() {

@@ -2,9 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod batches;
+mod event_sources;
 mod extension;
 mod in_process;
+mod inventory;
 mod layer;
 mod managed;
+mod redeliveries;
 mod scenes;
 mod stage;
+mod visibility;

@@ -4,8 +4,9 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use leasehold_sandbox::{
     Event, Sandbox, SandboxBuilder,
-    demo::{Programs, Said, cargo_build},
+    demo::{Programs, Said, cargo_build, cargo_build_examples},
 };
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 /// How long a step may take that should come at once: machines are slow at times.
@@ -29,6 +30,40 @@ pub(crate) async fn programs() -> Programs {
         sample: program("leasehold-sample").await,
         events: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("events"),
     }
+}
+
+/// The examples and the extension, built once.
+static EXAMPLES: OnceCell<BTreeMap<String, PathBuf>> = OnceCell::const_new();
+
+/// A sandbox for one of the examples, with the extension.
+pub(crate) async fn example(name: &str) -> SandboxBuilder {
+    let build = || async { cargo_build_examples(None).await.map_err(|e| e.to_string()).unwrap() };
+    let built = EXAMPLES.get_or_init(build).await;
+    Sandbox::builder()
+        .function(&built[name])
+        .extension(&built["leasehold"])
+        .name("tested")
+        .env("LEASEHOLD_TABLE", TABLE)
+        .env("AWS_LAMBDA_LOG_FORMAT", "JSON")
+        .env("AWS_LAMBDA_LOG_LEVEL", "INFO")
+}
+
+/// A file of `events/`.
+pub(crate) fn event_file(name: &str) -> Value {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("events").join(name);
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Lets somebody else hold this key for longer than any test waits.
+pub(crate) async fn hold_elsewhere(sandbox: &Sandbox, key: &str) {
+    sandbox.tables().hold(TABLE, key, Duration::from_secs(600)).await.unwrap();
+}
+
+/// Frees what [`hold_elsewhere`] holds.
+pub(crate) async fn free_elsewhere(sandbox: &Sandbox, key: &str) {
+    let mut row = sandbox.tables().row(TABLE, key).await.unwrap().unwrap();
+    row.retain(|name, _| !["owner", "holder", "expires_at"].contains(&name.as_str()));
+    sandbox.tables().put(TABLE, row).await.unwrap();
 }
 
 /// A sandbox for one of the test functions, with the extension.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::CommandError;
 
 /// The extension's file name, which is the name it registers with.
-const NAME: &str = "leasehold";
+pub(super) const NAME: &str = "leasehold";
 
 /// The path of the extension, or what to do about its absence.
 pub(super) fn find() -> Result<PathBuf, CommandError> {

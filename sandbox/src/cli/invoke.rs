@@ -10,13 +10,25 @@ use std::{
 use clap::{Args, ValueEnum};
 use leasehold_sandbox::{DynamoDb, Invocation, InvokeOrder, Outcome, Sandbox, SandboxBuilder};
 
-use super::{CommandError, FAILED, duration, extension, follow, rows};
+use super::{
+    CommandError, FAILED, duration, failures, follow, items,
+    programs::{Function, Programs},
+    rows,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   One event; leasehold's extension from the same target directory; an embedded
   DynamoDB with the table `leasehold`:
       leasehold-sandbox invoke --function ./orders --event order.json
+
+  One of leasehold's examples, built together with the extension:
+      leasehold-sandbox invoke --example sqs_records \\
+          --event events/sqs-fifo.json
+
+  What a caller is told while somebody else holds the event's key:
+      leasehold-sandbox invoke --example direct \\
+          --event events/direct-import.json --held imports:2026-03
 
   Two events for one key at once: one waits for the other's lock:
       leasehold-sandbox invoke --function ./orders --concurrent \\
@@ -46,8 +58,12 @@ could not run them.";
 #[command(after_long_help = EXAMPLES, after_help = "Examples: leasehold-sandbox invoke --help")]
 pub(super) struct Invoke {
     /// The function's binary.
-    #[arg(long, value_name = "PATH")]
-    function: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "example")]
+    function: Option<PathBuf>,
+
+    /// One of leasehold's examples as the function. It is built first, and the extension with it.
+    #[arg(long, value_name = "NAME", conflicts_with = "function")]
+    example: Option<String>,
 
     /// An extension's binary, once for each. Without it, `leasehold` beside this executable.
     #[arg(long, value_name = "PATH", conflicts_with = "no_extension")]
@@ -97,7 +113,15 @@ pub(super) struct Invoke {
     #[arg(long, requires = "endpoint_url")]
     create_table: bool,
 
-    /// Print the table's rows at the end, to see what became of the locks.
+    /// Let somebody else hold this key of the lock table for ten minutes; as often as needed.
+    #[arg(long, value_name = "KEY", conflicts_with = "endpoint_url")]
+    held: Vec<String>,
+
+    /// Create another table, with the partition key `key`, and put a file's items there: a JSON array of objects.
+    #[arg(long, value_name = "TABLE=FILE", value_parser = items::parse, conflicts_with = "endpoint_url")]
+    items: Vec<items::Items>,
+
+    /// Print the rows of the lock table, and of those of --items, at the end, to see what became of them.
     #[arg(long)]
     rows: bool,
 
@@ -117,10 +141,13 @@ pub(super) struct Invoke {
     #[arg(long, value_name = "ID")]
     tenant: Option<String>,
 
-    /// Print no timeline, only the responses.
+    /// Print no timeline, only the responses, and what an environment that failed wrote.
     #[arg(long, short)]
     quiet: bool,
 }
+
+/// How long `--held` holds: longer than anybody waits.
+const HELD: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Order {
@@ -135,9 +162,21 @@ enum Order {
 impl Invoke {
     pub(super) async fn run(self, colour: bool) -> Result<ExitCode, CommandError> {
         let events = self.event.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-        let sandbox = self.builder(events.len())?.start().await?;
+        let function = match (&self.function, &self.example) {
+            (Some(function), _) => Function::Binary(function),
+            (None, Some(name)) => Function::Example(name),
+            (None, None) => return Err(CommandError::Usage("give --function or --example".to_owned())),
+        };
+        let programs = Programs::of(function, &self.extension, self.no_extension).await?;
+        let sandbox = self.builder(programs, events.len()).start().await?;
         if self.endpoint_url.is_none() || self.create_table {
             sandbox.tables().create_lock_table(self.table.as_str()).await?;
+        }
+        for key in &self.held {
+            sandbox.tables().hold(&self.table, key, HELD).await?;
+        }
+        for items in &self.items {
+            items.put(&sandbox.tables()).await?;
         }
         let show = (!self.quiet).then_some(colour);
         let outcomes = follow::while_running(sandbox.log(), show, async {
@@ -147,23 +186,28 @@ impl Invoke {
             outcomes
         })
         .await?;
+        if self.quiet {
+            failures::explain(sandbox.log(), &outcomes, colour)?;
+        }
         if self.rows {
             let mut out = io::stderr().lock();
-            for row in sandbox.tables().rows(&self.table).await? {
-                writeln!(out, "row: {}", rows::json_of(&row))?;
+            for table in std::iter::once(&self.table).chain(self.items.iter().map(|items| &items.table)) {
+                for row in sandbox.tables().rows(table).await? {
+                    writeln!(out, "row: {}", rows::json_of(&row))?;
+                }
             }
         }
         report(&outcomes)
     }
 
-    fn builder(&self, events: usize) -> Result<SandboxBuilder, CommandError> {
+    fn builder(&self, programs: Programs, events: usize) -> SandboxBuilder {
         let environments = match self.environments {
             Some(limit) => limit,
             None if self.concurrent && !self.managed_instances => events,
             None => 1,
         };
         let mut builder = Sandbox::builder()
-            .function(&self.function)
+            .function(programs.function)
             .name(&self.name)
             .timeout(self.timeout)
             .memory_mb(self.memory)
@@ -180,11 +224,8 @@ impl Invoke {
         if let Some(url) = &self.endpoint_url {
             builder = builder.dynamodb(DynamoDb::Endpoint(url.clone()));
         }
-        if !self.no_extension {
-            let extensions = if self.extension.is_empty() { vec![extension::find()?] } else { self.extension.clone() };
-            builder = extensions.into_iter().fold(builder, SandboxBuilder::extension);
-        }
-        Ok(self.variables.iter().fold(builder, |builder, (name, value)| builder.env(name, value)))
+        builder = programs.extensions.into_iter().fold(builder, SandboxBuilder::extension);
+        self.variables.iter().fold(builder, |builder, (name, value)| builder.env(name, value))
     }
 
     /// The outcomes in the order of the events.

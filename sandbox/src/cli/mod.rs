@@ -3,8 +3,11 @@
 mod demo;
 mod duration;
 mod extension;
+mod failures;
 mod follow;
 mod invoke;
+mod items;
+mod programs;
 mod rows;
 mod soak;
 

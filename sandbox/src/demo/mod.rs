@@ -13,7 +13,7 @@ use std::{fmt, future::Future, pin::Pin, time::Duration};
 
 pub use self::{
     narrate::Narration,
-    programs::{Programs, build, cargo_build},
+    programs::{Programs, build, cargo_build, cargo_build_examples},
     said::Said,
     stage::Stage,
 };

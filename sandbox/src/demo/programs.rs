@@ -1,4 +1,4 @@
-//! The demo's programs, built from this source tree by Cargo.
+//! Programs of this source tree, built by Cargo: the demo's and the examples.
 
 use std::{
     collections::BTreeMap,
@@ -57,22 +57,44 @@ pub async fn build() -> Result<Programs, Failed> {
 ///
 /// Dropping the future ends Cargo.
 pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>, Failed> {
+    let packages_of = packages.iter().flat_map(|package| ["--package", *package]);
+    cargo(["--bins"].into_iter().chain(packages_of), &packages.join(" and ")).await
+}
+
+/// Builds an example of leasehold's, or all of them, together with the extension; the programs by their names.
+///
+/// # Errors
+///
+/// When the source tree is gone, or Cargo can't be run or fails.
+///
+/// # Cancellation
+///
+/// Dropping the future ends Cargo.
+pub async fn cargo_build_examples(only: Option<&str>) -> Result<BTreeMap<String, PathBuf>, Failed> {
+    let packages =
+        ["--package", "leasehold", "--package", "leasehold-extension", "--all-features", "--bin", "leasehold"];
+    let what = only.map_or_else(|| "the examples".to_owned(), |name| format!("the example {name}"));
+    cargo(packages.into_iter().chain(only.map_or(vec!["--examples"], |name| vec!["--example", name])), &what).await
+}
+
+/// Runs `cargo build` in the source tree; the programs that it made, by their names.
+async fn cargo<'a>(arguments: impl Iterator<Item = &'a str>, what: &str) -> Result<BTreeMap<String, PathBuf>, Failed> {
     let root = source_tree();
     if !root.join("events").is_dir() {
         return Err(Failed::because(format!(
-            "{} is no source tree of leasehold: clone it, and run `cargo run -p leasehold-sandbox -- demo` in it",
+            "{} is no source tree of leasehold: clone it, and run `cargo run -p leasehold-sandbox` in it",
             root.display()
         )));
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(&root)
-        .args(["build", "--bins", "--message-format=json-render-diagnostics"])
+        .args(["build", "--message-format=json-render-diagnostics"])
         // With this very package among them, Cargo reuses what it compiled for it.
         .args(["--package", env!("CARGO_PKG_NAME")])
         // As this program itself was built.
         .args((!cfg!(debug_assertions)).then_some("--release"))
-        .args(packages.iter().flat_map(|package| ["--package", *package]))
+        .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
@@ -84,7 +106,7 @@ pub async fn cargo_build(packages: &[&str]) -> Result<BTreeMap<String, PathBuf>,
         .await
         .map_err(|error| Failed::because(format!("Cargo could not be waited for: {error}")))?;
     if !output.status.success() {
-        return Err(Failed::because(format!("{} could not be built; Cargo says why above", packages.join(" and "))));
+        return Err(Failed::because(format!("{what} could not be built; Cargo says why above")));
     }
     let messages = String::from_utf8_lossy(&output.stdout);
     let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -1,5 +1,6 @@
 //! A DynamoDB of the sandbox's own, in memory and on loopback, and a view on the tables of any.
 
+mod held;
 mod tables;
 
 use std::net::Ipv4Addr;

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod command;
+mod command_tables;
 mod control;
 mod crash;
 mod dynamodb;

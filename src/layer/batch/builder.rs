@@ -39,7 +39,8 @@ impl<T, K> BatchLayerBuilder<T, K> {
 }
 
 impl<T, K, V> BatchLayerBuilder<T, K, V> {
-    /// How many keys of a batch are worked on at a time; 10 unless set.
+    /// How many keys of a batch are worked on at a time; 10 unless set. There is no variable for it: how many may overlap
+    /// is a property of the handler's code.
     ///
     /// Handlers take turns within the invocation's one task: they overlap where they wait, not where they compute. A
     /// shard's records are worked on one after the other whatever is set here; give the event source mapping a
@@ -64,17 +65,6 @@ impl<T, K, V> BatchLayerBuilder<T, K, V> {
     /// use [`receive_count`](BusyMessage::receive_count) to come back later each time.
     ///
     /// ```
-    /// # mod aws_sdk_sqs {
-    /// #     #[derive(Clone)] pub struct Client;
-    /// #     pub type Error = std::convert::Infallible;
-    /// #     impl Client {
-    /// #         pub fn change_message_visibility(&self) -> Self { self.clone() }
-    /// #         pub fn queue_url(self, _: String) -> Self { self }
-    /// #         pub fn receipt_handle(self, _: String) -> Self { self }
-    /// #         pub fn visibility_timeout(self, _: i32) -> Self { self }
-    /// #         pub async fn send(self) -> Result<(), Error> { Ok(()) }
-    /// #     }
-    /// # }
     /// use leasehold::LeaseLayer;
     /// use leasehold::layer::batch::{BusyMessage, ReportBatchItemFailures};
     /// use serde_json::Value;
@@ -92,7 +82,7 @@ impl<T, K, V> BatchLayerBuilder<T, K, V> {
     ///     .build()?;
     /// # Ok(())
     /// # }
-    /// # f(aws_sdk_sqs::Client).unwrap();
+    /// # let _ = f;
     /// ```
     pub fn when_busy<F, C, E>(self, change: F) -> BatchLayerBuilder<T, K, ByChange<F>>
     where

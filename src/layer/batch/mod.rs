@@ -32,6 +32,41 @@
 //! The response of the whole is `{"batchItemFailures": [{"itemIdentifier": "…"}]}`, whatever the handler returns for a
 //! record. Which source it is, the records say themselves (`eventSource`; a FIFO queue by its name).
 //!
+//! # A worker of whole events that is there already
+//!
+//! A worker that takes an `SqsEvent` and goes through its records becomes one of single records in one of two ways. Where
+//! its loop's body is a function of its own, that function is the handler: take `SqsMessage`, or `SqsMessageObj<T>` for a body that
+//! is read already, and leave the loop, the order and the report to the layer. Where it is to stay as it is, hand each message to
+//! it as a batch of one:
+//!
+//! ```no_run
+//! use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+//! use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
+//! use leasehold::LeaseLayer;
+//! use leasehold::layer::batch::ReportBatchItemFailures;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Error> {
+//!     let locked = LeaseLayer::builder("orders:{body.orderId}").per_record(ReportBatchItemFailures).build()?;
+//!     lambda_runtime::run(ServiceBuilder::new().layer(locked).service_fn(one)).await
+//! }
+//!
+//! async fn one(message: LambdaEvent<SqsMessage>) -> Result<(), Error> {
+//!     let (message, context) = message.into_parts();
+//!     let mut batch = SqsEvent::default();
+//!     batch.records = vec![message];
+//!     let failed = worker(LambdaEvent::new(batch, context)).await?.batch_item_failures;
+//!     if failed.is_empty() { Ok(()) } else { Err("the worker reports this message".into()) }
+//! }
+//!
+//! async fn worker(batch: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, Error> {
+//!     Ok(SqsBatchResponse::default()) // as it was
+//! }
+//! ```
+//!
+//! What the worker reports has to become an error, as it does here: an `Ok` is done, whatever stands in it. For a worker that
+//! writes its records in one go, and whose batches have one key, see [below](#one-lock-for-the-whole-batch).
+//!
 //! # It does not build without `ReportBatchItemFailures`
 //!
 //! Unless the event source mapping's `FunctionResponseTypes` has `ReportBatchItemFailures`, Lambda does not read which records

@@ -15,7 +15,14 @@ const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BusyMessage {
-    /// The queue, as `ChangeMessageVisibility` names it; made from the ARN in the event.
+    /// The queue, as `ChangeMessageVisibility` names it: `https://sqs.region.amazonaws.com/account/name`, made from the ARN in
+    /// the event, with the domain of the ARN's partition.
+    ///
+    /// It only *names* the queue. Where the request goes is the client's endpoint, which its region or
+    /// `AWS_ENDPOINT_URL_SQS` decides: a VPC endpoint and an emulator are set there, and read account and name out of this URL's
+    /// path. Where a queue has another URL still, make it from [`queue_arn`](Self::queue_arn), or ask `GetQueueUrl` once.
+    ///
+    /// Empty when the ARN is none: SQS refuses such a request, and the message is left to its queue.
     pub queue_url: String,
     /// The queue's ARN, as the event has it.
     pub queue_arn: String,
@@ -48,9 +55,21 @@ impl BusyMessage {
 /// `arn:aws:sqs:region:account:name` as a URL.
 fn queue_url(arn: &str) -> String {
     let parts: Vec<&str> = arn.splitn(6, ':').collect();
-    let [_, partition, _, region, account, name] = parts.as_slice() else { return String::new() };
-    let domain = if *partition == "aws-cn" { "amazonaws.com.cn" } else { "amazonaws.com" };
-    format!("https://sqs.{region}.{domain}/{account}/{name}")
+    let ["arn", partition, "sqs", region, account, name] = parts.as_slice() else { return String::new() };
+    format!("https://sqs.{region}.{}/{account}/{name}", domain(partition))
+}
+
+/// Where a partition's services are found; as the AWS SDK's own list of partitions has it.
+fn domain(partition: &str) -> &'static str {
+    match partition {
+        "aws-cn" => "amazonaws.com.cn",
+        "aws-eusc" => "amazonaws.eu",
+        "aws-iso" => "c2s.ic.gov",
+        "aws-iso-b" => "sc2s.sgov.gov",
+        "aws-iso-e" => "cloud.adc-e.uk",
+        "aws-iso-f" => "csp.hci.ic.gov",
+        _ => "amazonaws.com",
+    }
 }
 
 /// Decides what is done about busy messages.
@@ -112,7 +131,13 @@ mod tests {
         assert_eq!(queue_url("arn:aws:sqs:eu-central-1:123456789012:orders.fifo"), url);
         let url = "https://sqs.cn-north-1.amazonaws.com.cn/123456789012/orders";
         assert_eq!(queue_url("arn:aws-cn:sqs:cn-north-1:123456789012:orders"), url);
-        assert_eq!(queue_url("nonsense"), "");
+        let url = "https://sqs.eusc-de-east-1.amazonaws.eu/123456789012/orders";
+        assert_eq!(queue_url("arn:aws-eusc:sqs:eusc-de-east-1:123456789012:orders"), url);
+        let url = "https://sqs.us-gov-west-1.amazonaws.com/123456789012/orders";
+        assert_eq!(queue_url("arn:aws-us-gov:sqs:us-gov-west-1:123456789012:orders"), url);
+        for nonsense in ["nonsense", "", "arn:aws:kinesis:eu-central-1:123456789012:stream/orders"] {
+            assert_eq!(queue_url(nonsense), "");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::{eventbridge::EventBridgeEvent, sqs::SqsEvent};
 use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
+use leasehold::layer::AnswerFor;
 use leasehold::{Lease, LeaseLayer};
 use serde_json::{Value, json};
 
@@ -22,6 +23,16 @@ pub(crate) async fn eventbridge() -> Result<(), Error> {
     let lease = LeaseLayer::builder("orders:{detail.orderId}").reserve(Duration::from_millis(200)).build()?;
     lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(async |event: LambdaEvent<EventBridgeEvent>| {
         Ok::<Value, Error>(json!({ "type": event.payload.detail_type, "key": Lease::current()?.key() }))
+    }))
+    .await
+}
+
+/// Skips where another one runs: locked by the rule that invokes it.
+pub(crate) async fn schedule() -> Result<(), Error> {
+    let lease = LeaseLayer::builder("nightly:{resources[0]}").reserve(Duration::from_millis(200));
+    let lease = lease.answer_for(AnswerFor::schedule()).build()?;
+    lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(async |event: LambdaEvent<EventBridgeEvent>| {
+        Ok::<Value, Error>(json!({ "ran": event.payload.detail_type, "key": Lease::current()?.key() }))
     }))
     .await
 }

@@ -27,6 +27,7 @@ async fn main() -> Result<(), Error> {
         "batches" => batches::run().await,
         "sqs" => events::sqs().await,
         "eventbridge" => events::eventbridge().await,
+        "schedule" => events::schedule().await,
         other => Err(format!("TEST_FUNCTION={other} is no function of these tests").into()),
     }
 }

@@ -17,6 +17,9 @@ pub(crate) struct Job {
     /// Blocks the thread that long, without yielding.
     #[serde(default)]
     pub(crate) spin_ms: u64,
+    /// Panics when that is over.
+    #[serde(default)]
+    pub(crate) panics: bool,
 }
 
 /// What the handler answers.
@@ -45,6 +48,10 @@ impl Job {
         tracing::info!(id, key, token, request, at_us = now_us(), "work began");
         tokio::time::sleep(Duration::from_millis(self.sleep_ms)).await;
         spin(Duration::from_millis(self.spin_ms));
+        #[allow(clippy::panic, reason = "a handler that panics is what is tested")]
+        if self.panics {
+            panic!("the test asked for it");
+        }
         lease.ensure_held()?;
         tracing::info!(id, key, token, request, at_us = now_us(), "work ended");
         Ok(Done { key: Some(key), token })
