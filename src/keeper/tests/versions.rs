@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::support::{SECOND, World, acquire};
 use crate::keeper::Peer;
-use crate::keeper::client::{Answer, Broken, KeeperClient, Session};
+use crate::keeper::client::{Answer, Broken, KeeperClient, Session, Which};
 use crate::session::{ErrorKind, FromKeeper, LineReader, LineWriter, ToKeeper, VersionRange};
 
 const OLD: VersionRange = VersionRange { min: 1, max: 1 };
@@ -65,7 +65,7 @@ async fn an_old_layer_and_a_newer_keeper_and_the_reverse_speak_what_both_know() 
         let served = Served::speaking(keepers);
         let session = served.session(layers);
         assert_eq!(began(&session).await, Ok(()), "{layers:?} {keepers:?}");
-        session.acquire(Box::new(acquire(1, "a")));
+        session.acquire(Which::Main, Box::new(acquire(1, "a")));
         let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
         assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
         session.close();
