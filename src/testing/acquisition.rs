@@ -105,7 +105,7 @@ impl State {
         self.say(session, busy);
     }
 
-    fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
+    pub(super) fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
         self.answered(acquire, Answered::Failed(kind));
         self.say(session, FromKeeper::Failed { id: acquire.id, kind, message });
     }

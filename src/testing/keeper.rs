@@ -81,11 +81,14 @@ impl TestKeeper {
         self.with(|state| state.renew(true));
     }
 
-    /// From now on every request for a lease fails so: [`FailKind::Connection`] for a DynamoDB that can't be reached,
+    /// From now on every request for a lease fails so, and those that wait do: [`FailKind::Connection`] for a DynamoDB that can't be reached,
     /// [`FailKind::Throttled`], [`FailKind::AccessDenied`], …
     pub fn fail(&self, kind: FailKind) {
         let message = "the test double was told to fail".to_owned();
-        self.with(|state| state.health = Health::Fails { kind, message });
+        self.with(|state| {
+            state.fail_waits(kind, &message);
+            state.health = Health::Fails { kind, message };
+        });
     }
 
     /// Requests for a lease are served again.

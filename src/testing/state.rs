@@ -280,6 +280,13 @@ impl State {
         self.settle();
     }
 
+    /// Answers all who wait for a lease that there is none.
+    pub(super) fn fail_waits(&mut self, kind: FailKind, message: &str) {
+        for Waiting { session, acquire, .. } in std::mem::take(&mut self.waiting) {
+            self.fail(session, &acquire, kind, message.to_owned());
+        }
+    }
+
     /// Ends what a session holds or waits for, under this id or any.
     fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason) {
         let is_it = |waiting: &Waiting| {

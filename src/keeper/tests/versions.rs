@@ -142,6 +142,7 @@ async fn what_a_newer_peer_adds_to_a_line_is_ignored() {
     );
     tokio::io::AsyncWriteExt::write_all(&mut { writer }, lines.as_bytes()).await.unwrap();
     assert_eq!(began(&session).await, Ok(()));
+    session.acquire(Which::Main, Box::new(acquire(1, "a")));
     let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
     assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
     drop(reader);
