@@ -3,8 +3,10 @@
 
 mod batches;
 mod extension;
+mod holds;
 mod in_process;
 mod layer;
 mod managed;
+mod modes;
 mod scenes;
 mod stage;
