@@ -19,11 +19,11 @@ use std::time::Duration;
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
 pub(crate) use self::keys::Keys;
+use self::progress::Progress;
 pub(crate) use self::progress::heard_within;
 pub(crate) use self::scope::{SCOPE, Scope};
 #[cfg(feature = "dynamodb")]
 pub use self::transaction::{GuardedTransaction, TransactionError};
-use self::progress::Progress;
 use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
 use crate::keeper::client::{Grant, KeeperClient, Loss, Session, Which};

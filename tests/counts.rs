@@ -48,7 +48,8 @@ async fn counted(layer: LeaseLayer<Value>, keeper: &TestKeeper, payload: Value) 
 async fn every_way_to_run_without_a_lock_has_its_count() {
     let keeper = TestKeeper::new();
     let unlocked = |mode: &str| {
-        let layer = layer(&keeper, mode).missing_path(MissingPath::RunUnlocked).on_unavailable(OnUnavailable::RunUnlocked);
+        let layer =
+            layer(&keeper, mode).missing_path(MissingPath::RunUnlocked).on_unavailable(OnUnavailable::RunUnlocked);
         layer.build().unwrap()
     };
     let observed = || layer(&keeper, "observe").build().unwrap();

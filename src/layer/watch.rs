@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::acquisition::Acquisition;
+use super::step::would_run_unlocked;
 use crate::error::Error;
 use crate::keeper::client::{Grant, Loss};
 use crate::lease::{Hold, Lease};
 use crate::metrics::COUNTERS;
-use super::step::would_run_unlocked;
 use crate::settings::{OnLoss, OnUnavailable};
 
 /// What runs beside a handler. Dropped with the handler's future, after it, it gives back what is held.
@@ -22,7 +22,13 @@ pub(super) enum Watch {
     /// A lease that the handler depends on.
     Lease { hold: Arc<Hold>, lease: Lease, on_loss: OnLoss, is_lost: bool },
     /// A lease that the handler does not depend on, or will not: taken in the background.
-    Observed { hold: Arc<Hold>, acquisition: Option<Acquisition>, lease: Lease, on_unavailable: OnUnavailable, is_lost: bool },
+    Observed {
+        hold: Arc<Hold>,
+        acquisition: Option<Acquisition>,
+        lease: Lease,
+        on_unavailable: OnUnavailable,
+        is_lost: bool,
+    },
 }
 
 impl Watch {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::choice::{Choice, KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen, Switch};
 use super::environment::{Environment, PREFIX};
-use super::resolved::Settings;
 use super::keys::Secret;
+use super::resolved::Settings;
 use super::{duration, known};
 use crate::budget::DEFAULT_MAX_WAIT;
 use crate::key::{Namespace, Template};
@@ -114,7 +114,8 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
     }
     if settings.max_silence.is_some_and(|silence| silence.as_millis() == 0) {
         problems.push(
-            "`max_silence` is 0, so no lease would ever be renewed: set how long the work may go without a word".to_owned(),
+            "`max_silence` is 0, so no lease would ever be renewed: set how long the work may go without a word"
+                .to_owned(),
         );
     }
     if let (Some(margin), Some(reserve)) = (settings.end_before_deadline, settings.reserve)

@@ -289,9 +289,7 @@ impl State {
 
     /// Ends what a session holds or waits for, under this id or any.
     fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason) {
-        let is_it = |waiting: &Waiting| {
-            waiting.session == session && id.is_none_or(|id| id == waiting.acquire.id)
-        };
+        let is_it = |waiting: &Waiting| waiting.session == session && id.is_none_or(|id| id == waiting.acquire.id);
         self.waiting.retain(|waiting| !is_it(waiting));
         let now = self.now();
         let keys: Vec<_> =

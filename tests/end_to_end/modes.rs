@@ -24,7 +24,11 @@ async fn observe_neither_delays_nor_refuses_and_tells_what_it_would_have() {
     // Neither delayed: it is done while the first one works.
     let second = sandbox.environment(1).invoke(json!({ "id": "a", "sleep_ms": 100 })).await;
     assert!(second.is_success(), "{second:?}");
-    assert!(!sandbox.log().events().iter().any(says("work ended", &first_id)), "it waited\n{}", sandbox.log().timeline());
+    assert!(
+        !sandbox.log().events().iter().any(says("work ended", &first_id)),
+        "it waited\n{}",
+        sandbox.log().timeline()
+    );
     assert_eq!(count(&sandbox, "observed: the invocation would still have waited"), 1);
     // Nor refused: nothing is left for the work.
     let refused = sandbox.environment(1).invoke(json!({ "sleep_ms": 1 })).await;

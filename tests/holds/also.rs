@@ -93,13 +93,15 @@ async fn one_wait_is_for_both() {
     let keeper = TestKeeper::new();
     keeper.hold_elsewhere_for("legacy:7", Duration::from_secs(2));
     keeper.hold_elsewhere_for("orders:7", Duration::from_secs(4));
-    let mut patient = layer(NEW, &keeper).also(OLD).max_wait(Duration::from_secs(5)).build().unwrap().layer(service_fn(held));
+    let mut patient =
+        layer(NEW, &keeper).also(OLD).max_wait(Duration::from_secs(5)).build().unwrap().layer(service_fn(held));
     assert!(keeper.invoke(&mut patient, order()).await.is_ok());
 
     let keeper = TestKeeper::new();
     keeper.hold_elsewhere_for("legacy:7", Duration::from_secs(2));
     keeper.hold_elsewhere_for("orders:7", Duration::from_secs(4));
-    let mut hasty = layer(NEW, &keeper).also(OLD).max_wait(Duration::from_secs(3)).build().unwrap().layer(service_fn(held));
+    let mut hasty =
+        layer(NEW, &keeper).also(OLD).max_wait(Duration::from_secs(3)).build().unwrap().layer(service_fn(held));
     let leasehold::Error::LeaseBusy(busy) = refusal(keeper.invoke(&mut hasty, order()).await) else { panic!() };
     // Two seconds went to the first: one was left for the second.
     assert_eq!((busy.key.as_str(), busy.waited), ("orders:7", Duration::from_secs(3)));

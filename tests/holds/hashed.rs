@@ -78,9 +78,11 @@ struct Numbered {
 async fn errors_about_the_event_do_not_tell_what_stands_in_it() {
     let keeper = TestKeeper::new();
     let typed = LeaseLayer::<Numbered>::builder("customers:{email}").reserve(Duration::from_secs(5)).hashed_keys(true);
-    let mut service = typed.test_keeper(&keeper).build().unwrap().layer(service_fn(|_: LambdaEvent<Numbered>| async {
-        Ok::<_, Error>(Value::Null)
-    }));
+    let mut service = typed
+        .test_keeper(&keeper)
+        .build()
+        .unwrap()
+        .layer(service_fn(|_: LambdaEvent<Numbered>| async { Ok::<_, Error>(Value::Null) }));
     let error = refusal(keeper.invoke(&mut service, json!({ "email": ALICE })).await);
     assert_eq!(error.error_type(), "EventNotDeserialized");
     let told = Diagnostic::from(error).error_message;

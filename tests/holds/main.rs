@@ -3,6 +3,7 @@
 
 mod also;
 mod hashed;
+mod max_hold;
 mod silence;
 
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! What a session's connection has brought so far.
 
 use super::heard_lease::HeardLease;
-use super::lost;
 pub(crate) use super::heard_lease::{Answer, Grant, Released};
+use super::lost;
 use crate::session::{AnswerTo as _, ErrorKind, FromKeeper, VersionRange};
 
 /// Which of the keys that an invocation locks together.

@@ -65,7 +65,10 @@ impl Replay {
         let (world, key) = (&self.world, self.key.as_str());
         match what {
             // It is the layer's own affair, and what it says next tells of it.
-            "the handler works" | "the handler makes progress" | "the handler answers" | "the invocation is dropped" => {}
+            "the handler works"
+            | "the handler makes progress"
+            | "the handler answers"
+            | "the invocation is dropped" => {}
             "another holds the key" => {
                 let holder = HolderInfo {
                     function: "billing".to_owned(),
