@@ -92,7 +92,7 @@ impl Lease {
     }
 
     /// The same, new lease, whose keeper wants to hear of progress this often.
-    pub(crate) fn to_tell_of_progress_within(mut self, max_silence: Option<Duration>) -> Self {
+    pub(crate) fn telling_of_progress_within(mut self, max_silence: Option<Duration>) -> Self {
         if let Some(inner) = Arc::get_mut(&mut self.0) {
             inner.progress = max_silence.map(Progress::new);
         }

@@ -188,7 +188,7 @@ impl Core {
         let (enforced, settings) = (self.mode() == Mode::Enforce, &self.settings);
         let lease =
             Lease::new(keys.into(), settings.table.clone(), hold, self.keeper.clone(), self.clock.clone(), enforced);
-        lease.to_tell_of_progress_within(settings.max_silence)
+        lease.telling_of_progress_within(settings.max_silence)
     }
 
     /// The handle for a handler without a session, in a mode that refuses nothing.
