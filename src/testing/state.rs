@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Happened;
 use crate::clock::{Clock as _, ManualClock, Mono};
-use crate::protocol::{HolderInfo, LossReason, OwnerId};
+use crate::protocol::{HolderInfo, OwnerId};
 use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
 
 /// Whether requests for leases are served.
@@ -226,7 +226,7 @@ impl State {
         for (key, held) in &mut self.held {
             let Held::Here(lease) = held else { continue };
             if lease.ends_at.is_some_and(|end| end <= now) {
-                over.push((key.clone(), LossReason::MaxHold.to_string()));
+                over.push((key.clone(), HELD_TOO_LONG));
                 continue;
             }
             let is_silent = lease.heard_until.is_some_and(|until| until <= now);
@@ -239,8 +239,8 @@ impl State {
                     said.push((lease.session, FromKeeper::Secured { id: lease.id }));
                 }
             } else if lease.valid_until <= now {
-                let reason = if is_silent { LossReason::MaxSilence } else { LossReason::Expired };
-                over.push((key.clone(), reason.to_string()));
+                let reason = if is_silent { SILENT } else { NOT_RENEWED };
+                over.push((key.clone(), reason));
             } else if !lease.at_risk && lease.valid_until.since(now) <= validity(lease.length) / 3 {
                 lease.at_risk = true;
                 said.push((lease.session, FromKeeper::AtRisk { id: lease.id }));
@@ -250,7 +250,7 @@ impl State {
             self.say(session, line);
         }
         for (key, reason) in over {
-            self.lose(&key, &reason);
+            self.lose(&key, reason);
         }
     }
 
@@ -328,6 +328,12 @@ impl Held {
         }
     }
 }
+
+/// What leases are lost by, as the keeper tells it.
+const HELD_TOO_LONG: &str = "the lease was held for as long as the settings allow (`max_hold`)";
+const SILENT: &str =
+    "the handler told of no progress for as long as the settings allow (`max_silence`), so it was not renewed any more";
+const NOT_RENEWED: &str = "no renewal was answered before the lease ended";
 
 /// What is told of a holder elsewhere that goes on renewing.
 const ELSEWHERES_LEASE: Duration = Duration::from_secs(30);
