@@ -6,6 +6,8 @@ mod condition;
 mod fence;
 mod guard;
 mod hold;
+mod keys;
+mod progress;
 mod scope;
 #[cfg(feature = "dynamodb")]
 mod transaction;
@@ -16,12 +18,15 @@ use std::time::Duration;
 
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
+pub(crate) use self::keys::Keys;
+use self::progress::Progress;
+pub(crate) use self::progress::heard_within;
 pub(crate) use self::scope::{SCOPE, Scope};
 #[cfg(feature = "dynamodb")]
 pub use self::transaction::{GuardedTransaction, TransactionError};
 use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
-use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
+use crate::keeper::client::{Grant, KeeperClient, Loss, Session, Which};
 use crate::key::LockKey;
 use crate::metrics;
 use crate::protocol::{FencingToken, OwnerId};
@@ -54,9 +59,11 @@ pub struct Lease(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    key: LockKey,
+    keys: Keys,
     table: Table,
     link: Option<Link>,
+    /// When the keeper is told of progress, where it wants to hear of it.
+    progress: Option<Progress>,
 }
 
 /// What connects a lease to its keeper; there is none in mode `off`, or where there would have been none in `observe`.
@@ -72,7 +79,7 @@ struct Link {
 
 impl Lease {
     pub(crate) fn new(
-        key: LockKey,
+        keys: Keys,
         table: Table,
         hold: &Arc<Hold>,
         keeper: Arc<KeeperClient>,
@@ -81,12 +88,20 @@ impl Lease {
     ) -> Self {
         let session = hold.session().clone();
         let link = Link { enforced, session, hold: Arc::downgrade(hold), keeper, clock };
-        Self(Arc::new(Inner { key, table, link: Some(link) }))
+        Self(Arc::new(Inner { keys, table, link: Some(link), progress: None }))
+    }
+
+    /// The same, new lease, whose keeper wants to hear of progress this often.
+    pub(crate) fn telling_of_progress_within(mut self, max_silence: Option<Duration>) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.progress = max_silence.map(Progress::new);
+        }
+        self
     }
 
     /// A lease that nobody keeps, for modes in which nothing may depend on it.
-    pub(crate) fn detached(key: LockKey, table: Table) -> Self {
-        Self(Arc::new(Inner { key, table, link: None }))
+    pub(crate) fn detached(keys: Keys, table: Table) -> Self {
+        Self(Arc::new(Inner { keys, table, link: None, progress: None }))
     }
 
     /// The lease of the innermost layer around the running handler.
@@ -118,10 +133,11 @@ impl Lease {
         Ok(Scope::named(name)?)
     }
 
-    /// What is locked.
+    /// What is locked, as it stands on the row: behind its namespace, and hashed where
+    /// [`hashed_keys`](crate::LeaseLayerBuilder::hashed_keys) is set. What was hashed is not kept.
     #[must_use]
     pub fn key(&self) -> &LockKey {
-        &self.0.key
+        self.0.keys.main()
     }
 
     /// The fencing token, if there is one: it only grows, from each holder of a key to the next.
@@ -156,7 +172,7 @@ impl Lease {
             Some(_) => Tokenless::Format(self.0.table.format.clone()),
             None => Tokenless::NotGranted,
         };
-        Err(NoFencingToken { key: self.0.key.clone(), tokenless }.into())
+        Err(NoFencingToken { key: self.key().clone(), tokenless }.into())
     }
 
     /// The identity of this acquisition, as it stands on the row; there always is one in mode `enforce`.
@@ -235,6 +251,33 @@ impl Lease {
         }
     }
 
+    /// Says that the work gets on, for a lease with [`max_silence`](crate::LeaseLayerBuilder::max_silence): one whose
+    /// handler has been silent for that long is renewed no more.
+    ///
+    /// Call it wherever the work has made a step, as often as you like, from any thread and from code that blocks: a line is
+    /// written at most ten times in a `max_silence`, and nothing waits. It does not tell whether the lease is held; ask
+    /// [`ensure_held`](Self::ensure_held) for that. Without a `max_silence` it does nothing.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # fn import(_: &str) {}
+    /// # fn f(lines: &[&str]) -> Result<(), Error> {
+    /// let lease = Lease::current()?;
+    /// for line in lines {
+    ///     import(line);
+    ///     lease.progress();
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn progress(&self) {
+        if let (Some(link), Some(progress)) = (&self.0.link, &self.0.progress)
+            && progress.is_due(link.clock.now().mono)
+        {
+            link.session.progress();
+        }
+    }
+
     /// Keeps the lease for work that outlives the handler's future: a streaming body, or a spawned task.
     ///
     /// The lease is given back when the handler's future and all guards are gone, and the extension holds the environment
@@ -268,7 +311,7 @@ impl Lease {
 
     /// Whether this is the lease on this row.
     pub(crate) fn is_on(&self, table: &Table, key: &LockKey) -> bool {
-        self.0.key == *key && self.0.table == *table
+        self.0.keys.in_order().any(|(_, locked)| locked == key) && self.0.table == *table
     }
 
     /// How it was lost, as far as the keeper has said by now; never in a mode that refuses nothing.
@@ -288,7 +331,7 @@ impl Lease {
 
     pub(crate) fn error(&self, loss: Loss) -> Error {
         match loss {
-            Loss::Told(reason) => LeaseLost { key: self.0.key.clone(), reason }.into(),
+            Loss::Told(which, reason) => LeaseLost { key: self.0.keys.get(which).clone(), reason }.into(),
             Loss::KeeperGone(reason) => KeeperGone { reason }.into(),
         }
     }
@@ -299,7 +342,7 @@ impl Lease {
     }
 
     fn grant(&self) -> Option<Grant> {
-        self.0.link.as_ref()?.session.grant()
+        self.0.link.as_ref()?.session.grant(Which::Main)
     }
 
     fn ask(&self, link: &Link) -> Result<Duration, Error> {
@@ -310,19 +353,30 @@ impl Lease {
         if session.is_given_back() {
             return Err(given_back());
         }
-        let Some(grant) = session.grant() else { return Err(self.unconfirmed("it was not granted yet")) };
         let before = link.clock.now();
+        let mut valid_for = Duration::MAX;
+        for (which, _) in self.0.keys.in_order() {
+            valid_for = valid_for.min(self.ask_about(link, which)?);
+        }
+        // All of them counted from before the first question.
+        let elapsed = link.clock.now().larger_elapsed(before);
+        match valid_for.checked_sub(elapsed) {
+            Some(left) if !left.is_zero() => Ok(left),
+            _ => Err(self.unconfirmed("its validity ended while the keeper was asked")),
+        }
+    }
+
+    /// How long the lease on one of the keys is valid, counted from before the question.
+    fn ask_about(&self, link: &Link, which: Which) -> Result<Duration, Error> {
+        let session = &link.session;
+        let Some(grant) = session.grant(which) else { return Err(self.unconfirmed("it was not granted yet")) };
         match link.keeper.check(session.place(), grant.owner) {
-            Ok(CheckAnswer::Held { valid_for_ms }) => {
-                let elapsed = link.clock.now().larger_elapsed(before);
-                match Duration::from_millis(valid_for_ms).checked_sub(elapsed) {
-                    Some(left) if !left.is_zero() => Ok(left),
-                    _ => Err(self.unconfirmed("its validity ended while the keeper was asked")),
-                }
+            Ok(CheckAnswer::Held { valid_for_ms }) => Ok(Duration::from_millis(valid_for_ms)),
+            Ok(CheckAnswer::Lost { reason }) => Err(self.error(Loss::Told(which, reason))),
+            Ok(CheckAnswer::Unknown) => {
+                let reason = "the keeper knows no such lease, so it was restarted or gave it back".to_owned();
+                Err(self.error(Loss::Told(which, reason)))
             }
-            Ok(CheckAnswer::Lost { reason }) => Err(self.error(Loss::Told(reason))),
-            Ok(CheckAnswer::Unknown) => Err(self
-                .error(Loss::Told("the keeper knows no such lease, so it was restarted or gave it back".to_owned()))),
             // The session may have more to say: its end means that there is no keeper any more.
             Err(reason) => {
                 session.look();
@@ -332,7 +386,7 @@ impl Lease {
     }
 
     fn unconfirmed(&self, reason: impl Into<String>) -> Error {
-        Unconfirmed { key: self.0.key.clone(), reason: reason.into() }.into()
+        Unconfirmed { key: self.key().clone(), reason: reason.into() }.into()
     }
 }
 

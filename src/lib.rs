@@ -57,6 +57,9 @@
 //! | [`sort_key`](LeaseLayerBuilder::sort_key) | `LEASEHOLD_SORT_KEY`, `name=value` | the table has none |
 //! | [`format`](LeaseLayerBuilder::format) | `LEASEHOLD_FORMAT`, `leasehold/1` or `pydynox/1` | `leasehold/1` |
 //! | [`namespace`](LeaseLayerBuilder::namespace) | `LEASEHOLD_NAMESPACE` | none |
+//! | [`hashed_keys`](LeaseLayerBuilder::hashed_keys) | `LEASEHOLD_HASHED_KEYS` | `false` |
+//! | [`key_secret`](LeaseLayerBuilder::key_secret) | `LEASEHOLD_KEY_SECRET` | none |
+//! | [`also`](LeaseLayerBuilder::also) | | none |
 //! | [`lease_duration`](LeaseLayerBuilder::lease_duration) | `LEASEHOLD_LEASE_DURATION` | `30s` |
 //! | [`reserve`](LeaseLayerBuilder::reserve) | `LEASEHOLD_RESERVE` | 80 % of what is left, with a warning |
 //! | [`max_wait`](LeaseLayerBuilder::max_wait) | `LEASEHOLD_MAX_WAIT` | `2s` |
@@ -72,6 +75,7 @@
 //! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
+//! | [`max_silence`](LeaseLayerBuilder::max_silence) | `LEASEHOLD_MAX_SILENCE` | without end |
 //! | [`end_before_deadline`](LeaseLayerBuilder::end_before_deadline) | `LEASEHOLD_END_BEFORE_DEADLINE` | the handler is not ended |
 //! | [`keeper`](LeaseLayerBuilder::keeper) | `LEASEHOLD_KEEPER`, `extension`, `in-process` or `auto` | `extension` on Lambda, `auto` elsewhere |
 //! | [`socket`](LeaseLayerBuilder::socket) | `LEASEHOLD_SOCKET` | `/tmp/leasehold/keeper.sock` |

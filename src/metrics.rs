@@ -61,8 +61,10 @@ counts! {
     late_releases,
     /// Releases that failed; the answer was given all the same.
     failed_releases,
-    /// Invocations that ran unlocked, by `missing_path` or `on_unavailable`.
-    unlocked,
+    /// Invocations that ran unlocked as their events had no key: `missing_path` says so.
+    unlocked_missing_path,
+    /// Invocations that ran unlocked as DynamoDB could not be reached: `on_unavailable` says so.
+    unlocked_unavailable,
     /// Questions of handlers whether they still hold the lease that could not be confirmed.
     unconfirmed,
     /// Records of batches that their handlers were done with.
@@ -75,6 +77,8 @@ counts! {
     would_have_waited,
     /// In mode `observe`: invocations that would have been refused.
     would_have_refused,
+    /// In mode `observe`: invocations that would have run unlocked, by `missing_path` or `on_unavailable`.
+    would_have_run_unlocked,
     /// In mode `observe`: leases lost, whose handlers would have been cancelled or told.
     would_have_lost,
 }

@@ -120,6 +120,35 @@ async fn a_state_machine_gets_names_to_retry_on_and_a_cause_to_read() {
     }
 }
 
+/// What is answered where `end_before_deadline` ends the handler.
+async fn ended(source: AnswerFor) -> Answer {
+    let keeper = TestKeeper::new();
+    let layer = LeaseLayer::builder("orders:{id}").reserve(Duration::from_millis(900));
+    let layer = layer.end_before_deadline(Duration::from_millis(800)).answer_for(source).test_keeper(&keeper);
+    let hangs = |_: LambdaEvent<Value>| std::future::pending::<Result<Value, Error>>();
+    let mut service = layer.build().unwrap().layer(service_fn(hangs));
+    let answer = service.call(keeper.event_within(json!({ "id": 17 }), Duration::from_secs(1)).unwrap()).await;
+    assert!(!keeper.is_held(KEY));
+    answer
+}
+
+#[tokio::test]
+async fn a_handler_that_was_ended_is_no_success_anywhere() {
+    for source in [AnswerFor::api_gateway_v1(), AnswerFor::api_gateway_v2(), AnswerFor::alb()] {
+        let Ok(Answered::Layer(response)) = ended(source).await else { panic!() };
+        assert_eq!(response["statusCode"], 504);
+        // It may have been carried out in part: nobody is told to send it again.
+        assert_eq!(response["headers"]["retry-after"], Value::Null);
+    }
+    let told = Diagnostic::from(ended(AnswerFor::step_functions()).await.unwrap_err());
+    let cause: Value = serde_json::from_str(&told.error_message).unwrap();
+    assert_eq!((told.error_type.as_str(), &cause["marginMs"]), ("OutOfTime", &json!(800)));
+    let whole_batch = AnswerFor::whole_batch(leasehold::layer::batch::ReportBatchItemFailures);
+    for source in [AnswerFor::schedule(), whole_batch] {
+        assert_eq!(Diagnostic::from(ended(source).await.unwrap_err()).error_type, "OutOfTime");
+    }
+}
+
 #[tokio::test]
 async fn a_scheduled_job_is_skipped_only_where_another_one_runs() {
     let [busy, too_close, lost] = answers(AnswerFor::schedule()).await;

@@ -241,3 +241,32 @@ async fn a_condition_of_ones_own_is_asked_beside_the_fence() {
     assert!(refused.is_conditional_check_failed_exception());
     assert_eq!(dynamodb.items("stock").await.len(), 1);
 }
+
+#[tokio::test]
+async fn where_two_keys_are_locked_both_rows_are_checked() {
+    let (dynamodb, client) = place().await;
+    let keeper = TestKeeper::new();
+    let handler = |_: LambdaEvent<Value>| async { Lease::current()?.guard() };
+    let layer = LeaseLayer::builder("orders:{id}").also("legacy:{id}").table("locks").test_keeper(&keeper);
+    let lease =
+        keeper.invoke(&mut layer.build().unwrap().layer(service_fn(handler)), json!({ "id": 17 })).await.unwrap();
+    // The layer's own row is the lease's, the other one is not any more.
+    row_of(&dynamodb, &lease.owner().unwrap().to_string()).await;
+    let stolen = [("key", text("legacy:17")), ("owner", text("somebody-else"))];
+    dynamodb.put("locks", Item::from(stolen.map(|(name, value)| (name.to_owned(), value)))).await;
+    let refused = lease.guard_transaction(work(&client, &["first"])).unwrap().send().await.unwrap_err();
+    assert!(
+        matches!(&refused, TransactionError::Lease(Error::LeaseLost(lost)) if lost.key.as_str() == "legacy:17"),
+        "{refused}"
+    );
+    assert!(dynamodb.items("stock").await.is_empty());
+
+    // Two conditions need room for two, and neither row may be worked on.
+    let puts: Vec<_> = (0..99).map(|n| n.to_string()).collect();
+    let full = work(&client, &puts.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(matches!(lease.guard_transaction(full), Err(Error::TransactionFull(_))));
+    let delete = Delete::builder().table_name("locks").key("key", text("legacy:17")).build().unwrap();
+    let touching = work(&client, &["first"]).transact_items(TransactWriteItem::builder().delete(delete).build());
+    let Err(Error::LockRowInTransaction(touched)) = lease.guard_transaction(touching) else { panic!() };
+    assert_eq!((touched.key.as_str(), touched.index), ("legacy:17", 1));
+}

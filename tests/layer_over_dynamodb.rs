@@ -206,6 +206,29 @@ async fn a_dropped_invocation_frees_the_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn both_rows_of_two_keys_are_held_checked_and_freed() {
+    let place = Place::socket();
+    let guarded = service_fn(|_: LambdaEvent<Value>| async {
+        let lease = Lease::current()?;
+        lease.ensure_held()?;
+        let client = Client::new(&config());
+        let put = Put::builder().table_name("locks").item("key", AttributeValue::S("work".to_owned())).build().unwrap();
+        let work = client.transact_write_items().transact_items(TransactWriteItem::builder().put(put).build());
+        lease.guard_transaction(work.clone())?.send().await.unwrap();
+        // The old version's row goes to somebody else, and the write is refused though the layer's own row is held.
+        let key = AttributeValue::S("legacy-two".to_owned());
+        client.delete_item().table_name("locks").key("key", key).send().await.unwrap();
+        let refused = lease.guard_transaction(work)?.send().await.unwrap_err();
+        Ok::<_, Error>(refused.to_string())
+    });
+    let layer = place.layer().also("legacy-{id}").on_loss(leasehold::OnLoss::Signal);
+    let mut service = layer.release(leasehold::ReleaseWhen::BeforeResponse).build().unwrap().layer(guarded);
+    let refused = service.call(event("two")).await.unwrap();
+    assert!(refused.contains("the lease on `legacy-two` was lost"), "{refused}");
+    assert_eq!(owner_on_the_row("two").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_row_is_a_loss_that_cancels_the_handler() {
     let place = Place::socket();
     let endless = service_fn(|_: LambdaEvent<Value>| async {

@@ -89,6 +89,7 @@ fn messages() -> Vec<Value> {
         on_crash: OnCrash::Expire,
         server_time: true,
         max_hold_ms: 1,
+        max_silence_ms: Some(1),
         holder: HolderInfo { acquired_at: Some(1), ..HolderInfo::default() },
     };
     let to_keeper = [
@@ -96,6 +97,7 @@ fn messages() -> Vec<Value> {
         ToKeeper::Begin { versions, request_id: "r".to_owned(), deadline_ms: Some(1), lost: vec![owner] },
         ToKeeper::Check { owner },
         ToKeeper::Acquire(Box::new(acquire)),
+        ToKeeper::Progress { id: 1 },
         ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
         ToKeeper::End,
     ];
@@ -118,7 +120,7 @@ fn messages() -> Vec<Value> {
     for message in &to_keeper {
         match message {
             ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. } => {}
-            ToKeeper::Acquire(_) | ToKeeper::Release { .. } | ToKeeper::End => {}
+            ToKeeper::Acquire(_) | ToKeeper::Progress { .. } | ToKeeper::Release { .. } | ToKeeper::End => {}
         }
     }
     for message in &from_keeper {

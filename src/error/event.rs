@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::key::{PathMissing, ResolveError};
+use crate::key::{Found, PathMissing, ResolveError};
 
 /// The event is not what the handler takes. No lock was asked for.
 #[derive(Debug, Error)]
@@ -59,6 +59,16 @@ pub struct KeyInvalid {
 impl KeyInvalid {
     pub(crate) fn from_template(template: &str, error: ResolveError) -> Self {
         Self { origin: format!("`{template}`"), source: error.into() }
+    }
+
+    /// The same, without the value that makes no key.
+    pub(crate) fn without_value(mut self) -> Self {
+        if let Some(ResolveError::Unusable(unusable)) = self.source.downcast_mut::<ResolveError>()
+            && let Found::Number(text) = &mut unusable.found
+        {
+            "that stands there, which is not told as keys are hashed,".clone_into(text);
+        }
+        self
     }
 
     pub(crate) fn from_closure(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {

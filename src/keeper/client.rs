@@ -3,6 +3,7 @@
 mod check;
 mod connection;
 mod heard;
+mod heard_lease;
 mod lost;
 mod session;
 mod socket;
@@ -15,8 +16,8 @@ use std::time::Duration;
 
 use self::check::Checks;
 use self::connection::Connection;
-pub(crate) use self::heard::{Answer, Broken, Grant, Released};
-pub(crate) use self::session::{Loss, Owed, Session};
+pub(crate) use self::heard::{Answer, Broken, Grant, Loss, Owed, Released, Which};
+pub(crate) use self::session::Session;
 use crate::error::KeeperMissing;
 use crate::protocol::OwnerId;
 use crate::session::{CheckAnswer, ToKeeper, VersionRange, encode};

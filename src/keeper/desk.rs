@@ -47,6 +47,7 @@ impl GiveBack {
 pub(super) struct Desk {
     state: Mutex<State>,
     nudge: Notify,
+    progress: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -107,6 +108,20 @@ impl Desk {
             }
             self.nudge.notified().await;
         }
+    }
+
+    /// The handler told of its progress.
+    pub(super) fn tell_progress(&self) {
+        self.progress.notify_one();
+    }
+
+    /// Waits until the handler has told of its progress since the last time.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub(super) async fn progress(&self) {
+        self.progress.notified().await;
     }
 
     /// The release that is owed since the order was left; the task owes it from here.

@@ -1,5 +1,8 @@
 //! The lines of the log that tell a lease's life: one event a line, its particulars as fields.
 
+use std::time::Duration;
+
+use super::wording::millis;
 use crate::protocol::{FencingToken, HeldRow, OwnerId, Verdict};
 use crate::store::Lock;
 
@@ -77,6 +80,21 @@ pub(super) fn left_to_expire(lock: &Lock, owner: OwnerId, token: Option<u64>, re
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         %owner, token, reason, "left to expire"
+    );
+}
+
+pub(super) fn silent(lock: &Lock, owner: OwnerId, max_silence: Option<Duration>) {
+    tracing::warn!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, max_silence_ms = max_silence.map(millis),
+        "not renewed any more: the handler told of no progress for as long as `max_silence` allows"
+    );
+}
+
+pub(super) fn progress_again(lock: &Lock, owner: OwnerId) {
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, "renewed again: the handler told of its progress in time"
     );
 }
 

@@ -5,6 +5,7 @@
 //! done. The task outlives its session for as long as the way back takes.
 
 mod actions;
+mod silence;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,12 +77,15 @@ struct TakenRow {
     /// A release changed the row, or its outcome is not known.
     freed: bool,
     told_validity: Option<Validity>,
+    /// What the handler's progress means for it, where it has to tell of it.
+    heard: Option<silence::Heard>,
 }
 
 enum Event {
     Answer(Arrived),
     Order(GiveBack),
     Closing,
+    Progress,
     Wakeup,
 }
 
@@ -137,6 +141,7 @@ impl LeaseTask {
             Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
             order = self.to.desk.order(), if unordered => Some(Event::Order(order)),
             () = set(&mut self.closing), if unordered => Some(Event::Closing),
+            () = self.to.desk.progress(), if unordered => Some(Event::Progress),
             () = tokio::time::sleep(wakeup.unwrap_or(Duration::MAX)), if wakeup.is_some() => Some(Event::Wakeup),
             else => None,
         }
@@ -160,7 +165,9 @@ impl LeaseTask {
                 self.pump();
             }
             Event::Closing => self.close(),
+            Event::Progress => self.hear_progress(),
             Event::Wakeup => {
+                self.note_silence();
                 self.to.shared.with_context(|cx| self.machine.handle_wakeup(cx));
                 self.pump();
             }

@@ -74,13 +74,20 @@ impl Session {
                     self.release(id, reason, wait);
                     continue;
                 }
+                Received::Line(ToKeeper::Progress { id }) => {
+                    // Where nothing is held under the id any more, it has crossed the loss.
+                    if let Some(lease) = self.leases.get(&id) {
+                        lease.desk.tell_progress();
+                    }
+                    continue;
+                }
                 Received::Line(ToKeeper::End) => {
                     self.end(GiveBack::Finished);
                     connection.linger(LINGER, || self.leases.values().all(Lease::is_ended)).await;
                     return;
                 }
                 Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    (ErrorKind::Order, "a session takes `acquire`, `release` and `end`".to_owned())
+                    (ErrorKind::Order, "a session takes `acquire`, `progress`, `release` and `end`".to_owned())
                 }
                 Received::Unserved(kind, message) => (kind, message),
                 Received::End => {

@@ -48,6 +48,8 @@ pub(super) struct Terms {
     pub(super) settings: Settings,
     pub(super) budget: Budget,
     pub(super) renewals: Renewals,
+    /// For how long the lease is renewed without a word of progress.
+    pub(super) max_silence: Option<Duration>,
     pub(super) epoch: Epoch,
     pub(super) on_crash: OnCrash,
 }
@@ -69,6 +71,9 @@ impl Terms {
         }
         if acquire.max_hold_ms == 0 {
             return Err("`max_hold_ms` must be at least 1".to_owned());
+        }
+        if acquire.max_silence_ms == Some(0) {
+            return Err("`max_silence_ms` must be at least 1".to_owned());
         }
         let polling = acquire.polling;
         if polling.first == 0 || polling.max < polling.first || polling.max > MAX_POLLING_MS {
@@ -92,10 +97,23 @@ impl Terms {
             settings,
             budget: Budget { stop: latest.map_or(stop, |latest| stop.min(latest)), latest },
             renewals: renewals(invocation.end_of_work, Duration::from_millis(acquire.max_hold_ms), now),
+            max_silence: acquire.max_silence_ms.map(Duration::from_millis),
             epoch: invocation.epoch,
             on_crash: acquire.on_crash,
             lock: Arc::new(Lock { table: acquire.table, key: acquire.key, holder: cut_holder(acquire.holder) }),
         })
+    }
+}
+
+impl Terms {
+    /// When renewals end for a handler that told of its progress at this moment last.
+    pub(super) fn renewals_after(&self, progress: Mono) -> Renewals {
+        match self.max_silence.map(|limit| progress + limit) {
+            Some(until) if until < self.renewals.until => {
+                Renewals { until, then: LossReason::MaxSilence, ..self.renewals }
+            }
+            _ => self.renewals,
+        }
     }
 }
 
@@ -176,6 +194,7 @@ mod tests {
             on_crash: OnCrash::Release,
             server_time: true,
             max_hold_ms: 900_000,
+            max_silence_ms: None,
             holder: HolderInfo::default(),
         }
     }
@@ -214,6 +233,22 @@ mod tests {
     }
 
     #[test]
+    fn silence_ends_renewals_before_whatever_else_does() {
+        let seconds = Duration::from_secs;
+        let asked = Acquire { max_silence_ms: Some(10_000), ..acquire() };
+        for (deadline_ms, other) in [(None, LossReason::MaxHold), (Some(1_800_000_060_000), LossReason::Expired)] {
+            let terms = Terms::read(asked.clone(), &invocation(deadline_ms, false), now()).unwrap();
+            let silent = terms.renewals_after(now().mono + seconds(3));
+            assert_eq!((silent.until, silent.then), (now().mono + seconds(13), LossReason::MaxSilence));
+            assert_eq!(silent.covered_by, terms.renewals.covered_by);
+            let late = terms.renewals_after(terms.renewals.until - seconds(9));
+            assert_eq!((late.until, late.then), (terms.renewals.until, other));
+        }
+        let without = Terms::read(acquire(), &invocation(None, false), now()).unwrap();
+        assert_eq!(without.renewals_after(now().mono), without.renewals);
+    }
+
+    #[test]
     fn the_budget_never_waits_past_the_latest_answer() {
         let asked = Acquire { answer_within_ms: Some(500), ..acquire() };
         let terms = Terms::read(asked, &invocation(None, false), now()).unwrap();
@@ -245,6 +280,7 @@ mod tests {
             ("lease_ms", Acquire { lease_ms: 499, ..acquire() }),
             ("lease_ms", Acquire { lease_ms: u64::MAX, ..acquire() }),
             ("max_hold_ms", Acquire { max_hold_ms: 0, ..acquire() }),
+            ("max_silence_ms", Acquire { max_silence_ms: Some(0), ..acquire() }),
             ("polling", Acquire { polling: PollingMs { first: 0, max: 10 }, ..acquire() }),
             ("polling", Acquire { polling: PollingMs { first: 20, max: 10 }, ..acquire() }),
             ("polling", Acquire { polling: PollingMs { first: 20, max: u64::MAX }, ..acquire() }),
@@ -262,6 +298,7 @@ mod tests {
             wait_ms: most,
             answer_within_ms: Some(most),
             max_hold_ms: most,
+            max_silence_ms: Some(most),
             lease_ms: 86_400_000,
             ..acquire()
         };

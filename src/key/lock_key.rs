@@ -39,6 +39,16 @@ impl LockKey {
         }
     }
 
+    /// Takes a text that is known to be neither empty nor long.
+    pub(super) const fn of_short_text(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The key behind a namespace, where both are known to be short.
+    pub(crate) fn behind(&self, namespace: &super::Namespace) -> Self {
+        Self(format!("{namespace}/{self}"))
+    }
+
     /// The key's text, as it stands in the table.
     #[must_use]
     pub fn as_str(&self) -> &str {

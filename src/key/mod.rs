@@ -23,6 +23,7 @@
 
 mod context;
 mod found;
+mod hash;
 mod lock_key;
 mod namespace;
 mod nested;
@@ -39,6 +40,7 @@ mod tests;
 
 pub use context::{ContextField, ContextValues};
 pub use found::Found;
+pub use hash::KeyHash;
 pub use lock_key::{KeyError, LockKey, MAX_KEY_BYTES};
 pub use namespace::{Namespace, NamespaceError};
 pub use parse_error::{TemplateError, TemplateErrorKind};

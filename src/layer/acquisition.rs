@@ -2,22 +2,31 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use super::core::{Core, Planned};
-use crate::clock::{Clock, Mono};
-use crate::error::{Error, GrantTooLate, KeeperGone, LeaseBusy, VersionMismatch, refused};
-use crate::keeper::client::{Answer, Broken, Grant, Session};
+use super::core::{Core, Planned, millis};
+use crate::budget::Budget;
+use crate::clock::Clock;
+use crate::error::{Error, GrantTooLate, KeeperGone, LeaseBusy, LeaseLost, VersionMismatch, refused};
+use crate::keeper::client::{Answer, Broken, Grant, Loss, Session, Which};
 use crate::key::LockKey;
+use crate::lease::Keys;
 use crate::session::Acquire;
 
-/// One acquisition under way.
+/// One acquisition under way: of one key, or of two, one after the other.
 #[derive(Debug)]
 pub(super) struct Acquisition {
     session: Arc<Session>,
-    key: LockKey,
-    /// Sent once the keeper has begun: before that it is not known which version it speaks.
-    unsent: Option<Box<Acquire>>,
-    latest: Option<Mono>,
+    keys: Keys,
+    /// What is still to be asked for, the next one last. The first is sent once the keeper has begun: before that it is
+    /// not known which version it speaks.
+    unsent: Vec<(Which, Box<Acquire>)>,
+    /// What was asked for and not answered yet.
+    asked: Option<Which>,
+    /// What was waited, and with how many writes, for the keys that are held already.
+    waited: Duration,
+    attempts: u32,
+    budget: Budget,
     clock: Arc<dyn Clock>,
 }
 
@@ -25,37 +34,76 @@ impl Acquisition {
     pub(super) fn new(
         core: &Core,
         session: Arc<Session>,
-        key: LockKey,
+        keys: impl Into<Keys>,
         planned: &Planned,
         context: &lambda_runtime::Context,
     ) -> Self {
-        let unsent = Some(core.acquire(&key, planned, context));
-        Self { session, key, unsent, latest: planned.budget.latest, clock: core.clock.clone() }
+        let keys = keys.into();
+        let unsent = keys.in_order().rev().map(|(which, key)| (which, core.acquire(key, planned, context))).collect();
+        let (waited, attempts) = (Duration::ZERO, 0);
+        Self { session, unsent, asked: None, waited, attempts, budget: planned.budget, clock: core.clock.clone(), keys }
     }
 
     pub(super) const fn key(&self) -> &LockKey {
-        &self.key
+        self.keys.main()
+    }
+
+    pub(super) const fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Waits for the lease, or for why there is none.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, Error>> {
-        let session = &self.session;
-        if self.unsent.is_some() {
-            if let Err(broken) = ready!(session.poll_began(cx)) {
-                return Poll::Ready(Err(gone(broken)));
+        loop {
+            let which = match self.asked {
+                Some(which) => which,
+                None => match ready!(self.poll_sent(cx)) {
+                    Ok(which) => which,
+                    Err(broken) => return Poll::Ready(Err(gone(broken))),
+                },
+            };
+            let Poll::Ready(answer) = self.session.poll_answer(cx) else {
+                // What is held already may be lost while the other one is waited for.
+                return self.session.loss().map_or(Poll::Pending, |loss| Poll::Ready(Err(self.lost(loss))));
+            };
+            let key = || self.keys.get(which).clone();
+            let grant = match answer {
+                Err(broken) => return Poll::Ready(Err(gone(broken))),
+                Ok(Answer::Granted(grant)) => grant,
+                Ok(Answer::Busy { holder, waited, attempts, retry_after }) => {
+                    let (waited, attempts) = (self.waited + waited, self.attempts.saturating_add(attempts));
+                    return Poll::Ready(Err(LeaseBusy { key: key(), holder, waited, attempts, retry_after }.into()));
+                }
+                Ok(Answer::Failed { kind, message }) => return Poll::Ready(Err(refused(key(), kind, message))),
+            };
+            if let Err(late) = self.in_time(which) {
+                return Poll::Ready(Err(late.into()));
             }
-            if let Some(acquire) = self.unsent.take() {
-                session.acquire(acquire);
+            self.asked = None;
+            self.waited += grant.waited;
+            // Of two first writes that both took their row, neither had to wait.
+            self.attempts += if self.attempts == 0 { grant.attempts } else { grant.attempts.saturating_sub(1) };
+            if self.unsent.is_empty() {
+                let main = self.session.grant(Which::Main).unwrap_or(grant);
+                return Poll::Ready(Ok(Grant { waited: self.waited, attempts: self.attempts, ..main }));
             }
         }
-        Poll::Ready(match ready!(session.poll_answer(cx)) {
-            Err(broken) => Err(gone(broken)),
-            Ok(Answer::Granted(grant)) => self.in_time(grant),
-            Ok(Answer::Busy { holder, waited, attempts, retry_after }) => {
-                Err(LeaseBusy { key: self.key.clone(), holder, waited, attempts, retry_after }.into())
-            }
-            Ok(Answer::Failed { kind, message }) => Err(refused(self.key.clone(), kind, message)),
-        })
+    }
+
+    /// Asks for the next key, with what is left of the time for all of them.
+    fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<Which, Broken>> {
+        if let Err(broken) = ready!(self.session.poll_began(cx)) {
+            return Poll::Ready(Err(broken));
+        }
+        let Some((which, mut acquire)) = self.unsent.pop() else { return Poll::Pending };
+        if self.attempts > 0 {
+            let now = self.clock.now();
+            acquire.wait_ms = millis(self.budget.wait(now));
+            acquire.answer_within_ms = self.budget.answer_within(now).map(millis);
+        }
+        self.session.acquire(which, acquire);
+        self.asked = Some(which);
+        Poll::Ready(Ok(which))
     }
 
     /// No answer came in time; unless it is there and nobody has read it yet, as after a freeze.
@@ -68,13 +116,20 @@ impl Acquisition {
     }
 
     /// The keeper drops late grants by itself; but it does not know for how long its line lay unread.
-    fn in_time(&self, grant: Grant) -> Result<Grant, Error> {
-        match self.latest {
+    fn in_time(&self, which: Which) -> Result<(), GrantTooLate> {
+        match self.budget.latest {
             Some(latest) if self.clock.now().mono >= latest => {
                 let reason = "it was read only after that".to_owned();
-                Err(GrantTooLate { key: self.key.clone(), reason }.into())
+                Err(GrantTooLate { key: self.keys.get(which).clone(), reason })
             }
-            _ => Ok(grant),
+            _ => Ok(()),
+        }
+    }
+
+    fn lost(&self, loss: Loss) -> Error {
+        match loss {
+            Loss::Told(which, reason) => LeaseLost { key: self.keys.get(which).clone(), reason }.into(),
+            Loss::KeeperGone(reason) => KeeperGone { reason }.into(),
         }
     }
 }

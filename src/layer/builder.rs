@@ -1,5 +1,6 @@
 //! The layer's settings in code, and `build`, which tells everything that is wrong with them at once.
 
+mod also;
 mod holding;
 mod refusing;
 mod table;
@@ -87,8 +88,13 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
 
 impl<T, B> LeaseLayerBuilder<T, (), B> {
     /// Checks the settings, and makes the layer if there are keys.
-    fn finish<K>(self, origin: String, keys: Result<K, String>) -> Result<LeaseLayer<T, K, B>, SettingsError> {
-        self.plan(origin, keys, Vec::new()).map(LeaseLayer::new)
+    fn finish<K>(
+        self,
+        origin: String,
+        keys: Result<K, String>,
+        problems: Vec<String>,
+    ) -> Result<LeaseLayer<T, K, B>, SettingsError> {
+        self.plan(origin, keys, problems).map(LeaseLayer::new)
     }
 
     /// Checks the settings, adding to the problems that there are, and makes of them and the keys what a layer is.
@@ -125,7 +131,8 @@ impl<T, B> LeaseLayerBuilder<T, TemplateText, B> {
         if let Some(warning) = template.as_ref().ok().and_then(Template::warning) {
             tracing::warn!("{warning}");
         }
-        rest.finish(source, template.map(ByTemplate))
+        let problems = rest.also_problem(&source).into_iter().collect();
+        rest.finish(source, template.map(ByTemplate), problems)
     }
 }
 
@@ -137,7 +144,7 @@ impl<T, F, B> LeaseLayerBuilder<T, ByClosure<F>, B> {
     /// [`SettingsError`] with every problem there is, in the code's settings and in the environment's.
     pub fn build(self) -> Result<LeaseLayer<T, ByClosure<F>, B>, SettingsError> {
         let (keys, rest) = self.without_keys();
-        rest.finish("keyed_by".to_owned(), Ok(keys))
+        rest.finish("keyed_by".to_owned(), Ok(keys), Vec::new())
     }
 }
 

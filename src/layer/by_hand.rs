@@ -187,10 +187,11 @@ impl Leasehold {
 
     fn key(&self, key: String) -> Result<LockKey, Error> {
         let key = LockKey::new(key).map_err(KeyInvalid::from_closure)?;
-        match &self.core.settings.namespace {
-            None => Ok(key),
-            Some(namespace) => Ok(LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?),
-        }
+        let key = match &self.core.settings.namespace {
+            None => key,
+            Some(namespace) => LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?,
+        };
+        Ok(self.core.on_the_row(key))
     }
 }
 
@@ -202,7 +203,8 @@ impl<B> LeaseLayerBuilder<(), ByHand, B> {
     /// [`SettingsError`] with every problem there is, in the code's settings and in the environment's.
     pub fn build(self) -> Result<Leasehold, SettingsError> {
         let (keys, rest) = self.without_keys();
-        let plan = rest.plan("by hand".to_owned(), Ok(keys), Vec::new())?;
+        let problems = rest.no_also("by hand, take both keys, in the same order everywhere").into_iter().collect();
+        let plan = rest.plan("by hand".to_owned(), Ok(keys), problems)?;
         plan.core.hello();
         Ok(Leasehold::new(plan.core))
     }

@@ -11,7 +11,7 @@ use crate::clock::{Clock, Now, SystemClock};
 use crate::error::{DeadlineTooClose, Error, Unlocked};
 use crate::keeper::client::KeeperClient;
 use crate::key::LockKey;
-use crate::lease::{Hold, Lease, Scope};
+use crate::lease::{Hold, Keys, Lease, Scope, heard_within};
 use crate::protocol::HolderInfo;
 use crate::session::Acquire;
 use crate::settings::{Mode, OnLoss, ReleaseWhen, Settings};
@@ -114,6 +114,7 @@ impl Core {
             on_crash: settings.on_crash,
             server_time: settings.server_time,
             max_hold_ms: millis(settings.max_hold),
+            max_silence_ms: settings.max_silence.map(|silence| millis(heard_within(silence))),
             holder: HolderInfo {
                 function: context.env_config.function_name.clone(),
                 version: context.env_config.version.clone(),
@@ -122,6 +123,33 @@ impl Core {
                 acquired_at: None,
             },
         })
+    }
+
+    /// A key as it stands on its row, and is told from here on: behind its namespace, hashed if the settings say so.
+    pub(super) fn on_the_row(&self, key: LockKey) -> LockKey {
+        let Some(hash) = &self.settings.key_hash else { return key };
+        let text = key.as_str();
+        let split = self.settings.namespace.as_ref().and_then(|namespace| {
+            let own = text.strip_prefix(namespace.as_str())?.strip_prefix('/')?;
+            Some((namespace, LockKey::new(own).ok()?))
+        });
+        match split {
+            None => hash.of(&key),
+            Some((namespace, own)) => hash.of(&own).behind(namespace),
+        }
+    }
+
+    /// Whether what stands in the event is not to be told, as keys may be made of it.
+    pub(super) const fn hides_values(&self) -> bool {
+        self.settings.key_hash.is_some()
+    }
+
+    /// An error about an event's key, without what stands in the event where that is not to be told.
+    pub(super) fn hide(&self, error: Error) -> Error {
+        match error {
+            Error::KeyInvalid(invalid) if self.hides_values() => invalid.without_value().into(),
+            error => error,
+        }
     }
 
     /// After how long without an answer the keeper counts as gone.
@@ -156,14 +184,16 @@ impl Core {
     }
 
     /// The handle for a handler under a lease of this session.
-    pub(super) fn lease(&self, key: LockKey, hold: &Arc<Hold>) -> Lease {
-        let enforced = self.mode() == Mode::Enforce;
-        Lease::new(key, self.settings.table.clone(), hold, self.keeper.clone(), self.clock.clone(), enforced)
+    pub(super) fn lease(&self, keys: impl Into<Keys>, hold: &Arc<Hold>) -> Lease {
+        let (enforced, settings) = (self.mode() == Mode::Enforce, &self.settings);
+        let lease =
+            Lease::new(keys.into(), settings.table.clone(), hold, self.keeper.clone(), self.clock.clone(), enforced);
+        lease.telling_of_progress_within(settings.max_silence)
     }
 
     /// The handle for a handler without a session, in a mode that refuses nothing.
-    pub(super) fn detached(&self, key: LockKey) -> Lease {
-        Lease::detached(key, self.settings.table.clone())
+    pub(super) fn detached(&self, keys: impl Into<Keys>) -> Lease {
+        Lease::detached(keys.into(), self.settings.table.clone())
     }
 
     /// The scope that the handler runs in.
@@ -187,6 +217,6 @@ fn clock(settings: &Settings) -> Arc<dyn Clock> {
     Arc::new(SystemClock::new())
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -30,8 +30,18 @@ pub struct ByTemplate(pub(super) Template);
 
 impl<T> KeySource<T> for ByTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
-        self.0.resolve(namespace, raw, &values(&event.context)).map_err(|error| no_key(&self.0, error))
+        by_template(&self.0, raw, &event.context, namespace)
     }
+}
+
+/// The key that a template makes of an event.
+pub(super) fn by_template(
+    template: &Template,
+    raw: &str,
+    context: &Context,
+    namespace: Option<&Namespace>,
+) -> Result<LockKey, Error> {
+    template.resolve(namespace, raw, &values(context)).map_err(|error| no_key(template, error))
 }
 
 /// Keys by a template over a record, which also looks into strings; see

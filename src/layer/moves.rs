@@ -11,7 +11,7 @@ use tower::Service;
 use super::acquisition::Acquisition;
 use super::core::TimeLimit;
 use super::ending::CONFIRM_WITHIN;
-use super::key_source::KeySource;
+use super::key_source::{KeySource, by_template};
 use super::step::{Opened, Step, decide, unlocked};
 use super::watch::Watch;
 use super::{Plan, payload};
@@ -63,10 +63,13 @@ where
 {
     let core = &plan.core;
     let hold = (core.mode() != Mode::Off).then(|| core.begin(&event.context));
-    match payload::deserialize::<T>(event) {
+    match payload::deserialize::<T>(event, core.hides_values()) {
         Ok((raw, event)) => {
-            let key = plan.keys.key(raw.get(), &event, core.settings.namespace.as_ref());
-            Move::GetReady(Call { service, event }, Opened { hold, key })
+            let namespace = core.settings.namespace.as_ref();
+            let key = plan.keys.key(raw.get(), &event, namespace);
+            let also = core.settings.also.as_ref();
+            let also = also.map(|template| by_template(template, raw.get(), &event.context, namespace));
+            Move::GetReady(Call { service, event }, Opened { hold, key, also })
         }
         Err(error) => refuse(error.into()),
     }
@@ -105,7 +108,7 @@ where
     let core = &plan.core;
     let error = match answer {
         Ok(grant) => {
-            let lease = core.lease(acquisition.key().clone(), &hold);
+            let lease = core.lease(acquisition.keys().clone(), &hold);
             // Read together with the grant: the handler must not even begin.
             if let Some(loss) = hold.session().loss() {
                 return refuse(lease.error(loss));
@@ -119,6 +122,8 @@ where
         }
         Err(error) if error.is_unavailable() && core.settings.on_unavailable == OnUnavailable::RunUnlocked => {
             tracing::warn!(%error, "no lease could be had");
+            // Of two keys the first may be held.
+            hold.give_up();
             return follow(unlocked(hold, Unlocked::Unavailable), call);
         }
         Err(error) => error,

@@ -9,7 +9,7 @@ use super::core::Core;
 use super::watch::Watch;
 use crate::error::{AlreadyHeld, Error, Unlocked};
 use crate::key::LockKey;
-use crate::lease::{Hold, Lease};
+use crate::lease::{Hold, Keys, Lease};
 use crate::metrics::COUNTERS;
 use crate::settings::{MissingPath, Mode};
 
@@ -18,6 +18,8 @@ use crate::settings::{MissingPath, Mode};
 pub(super) struct Opened {
     pub(super) hold: Option<Result<Arc<Hold>, Error>>,
     pub(super) key: Result<LockKey, Error>,
+    /// The key that is to be locked beside it, if there is to be one.
+    pub(super) also: Option<Result<LockKey, Error>>,
 }
 
 /// What is to be done.
@@ -35,46 +37,68 @@ pub(super) enum Step {
 ///
 /// When the mode is `enforce` and there is to be no lease.
 pub(super) fn decide(core: &Core, opened: Opened, context: &Context) -> Result<Step, Error> {
-    let Opened { hold, key } = opened;
-    let Some(hold) = hold else { return Ok(off(core, key)) };
+    let Opened { hold, key, also } = opened;
+    let keys = keys(core, key, also).map_err(|error| core.hide(error));
+    let Some(hold) = hold else { return Ok(off(core, keys)) };
     if core.mode() == Mode::Enforce {
-        enforce(core, hold?, key, context)
+        enforce(core, hold?, keys, context)
     } else {
-        Ok(observe(core, hold, key, context))
+        Ok(observe(core, hold, keys, context))
+    }
+}
+
+/// The keys as they stand on their rows. An event that makes no second key takes the first alone, where it may lack one.
+fn keys(core: &Core, key: Result<LockKey, Error>, also: Option<Result<LockKey, Error>>) -> Result<Keys, Error> {
+    let main = core.on_the_row(key?);
+    let also = match also {
+        Some(Err(error)) if may_lack_it(core, &error) => None,
+        also => also.transpose()?.map(|also| core.on_the_row(also)),
+    };
+    Ok(Keys::new(main, also))
+}
+
+/// That one of the keys is held by a layer around this one.
+fn not_held_around(core: &Core, keys: &Keys) -> Result<(), AlreadyHeld> {
+    match keys.in_order().find(|(_, key)| core.is_held_around(key)) {
+        Some((_, key)) => Err(AlreadyHeld { key: key.clone() }),
+        None => Ok(()),
     }
 }
 
 /// The handler runs unlocked within a session, so that its environment is held for it all the same.
 pub(super) fn unlocked(hold: Arc<Hold>, why: Unlocked) -> Step {
-    COUNTERS.unlocked.add_one();
+    match why {
+        Unlocked::Unavailable => COUNTERS.unlocked_unavailable.add_one(),
+        _ => COUNTERS.unlocked_missing_path.add_one(),
+    }
     tracing::warn!(reason = %why, "the handler runs unlocked");
     Step::Run { watch: Watch::Session(hold), lease: Err(why) }
 }
 
-fn off(core: &Core, key: Result<LockKey, Error>) -> Step {
-    Step::Run { watch: Watch::Nothing, lease: key.map(|key| core.detached(key)).map_err(|_| Unlocked::NoKey) }
+fn off(core: &Core, keys: Result<Keys, Error>) -> Step {
+    Step::Run { watch: Watch::Nothing, lease: keys.map(|keys| core.detached(keys)).map_err(|_| Unlocked::NoKey) }
 }
 
-fn enforce(core: &Core, hold: Arc<Hold>, key: Result<LockKey, Error>, context: &Context) -> Result<Step, Error> {
-    let key = match key {
+fn enforce(core: &Core, hold: Arc<Hold>, keys: Result<Keys, Error>, context: &Context) -> Result<Step, Error> {
+    let keys = match keys {
         Err(error) if may_lack_it(core, &error) => return Ok(unlocked(hold, Unlocked::MissingPath)),
-        key => key?,
+        keys => keys?,
     };
-    if core.is_held_around(&key) {
-        return Err(AlreadyHeld { key }.into());
-    }
+    not_held_around(core, &keys)?;
     let planned = core.plan(context)?;
-    let acquisition = Acquisition::new(core, hold.session().clone(), key, &planned, context);
+    let acquisition = Acquisition::new(core, hold.session().clone(), keys, &planned, context);
     Ok(Step::Acquire { hold, acquisition, patience: Core::patience(&planned) })
 }
 
-fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Error>, context: &Context) -> Step {
-    let key = match key {
-        Ok(key) => key,
+fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, keys: Result<Keys, Error>, context: &Context) -> Step {
+    let keys = match keys {
+        Ok(keys) => keys,
         Err(error) => {
             let lacks_it = may_lack_it(core, &error);
             let why = if lacks_it { Unlocked::MissingPath } else { Unlocked::NoKey };
-            if !lacks_it {
+            if lacks_it {
+                would_run_unlocked(&error);
+            } else {
                 would_refuse(&error);
             }
             return Step::Run { watch: hold.map_or(Watch::Nothing, Watch::Session), lease: Err(why) };
@@ -84,26 +108,31 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Err
         Ok(hold) => hold,
         Err(error) => {
             would_refuse(&error);
-            return Step::Run { watch: Watch::Nothing, lease: Ok(core.detached(key)) };
+            return Step::Run { watch: Watch::Nothing, lease: Ok(core.detached(keys)) };
         }
     };
-    let planned = if core.is_held_around(&key) {
-        Err(AlreadyHeld { key: key.clone() }.into())
-    } else {
-        core.plan(context).map_err(Error::from)
+    let planned = match not_held_around(core, &keys) {
+        Ok(()) => core.plan(context).map_err(Error::from),
+        Err(held) => Err(held.into()),
     };
     match planned {
         Ok(planned) => {
-            let acquisition = Some(Acquisition::new(core, hold.session().clone(), key.clone(), &planned, context));
-            let lease = core.lease(key, &hold);
+            let acquisition = Some(Acquisition::new(core, hold.session().clone(), keys.clone(), &planned, context));
+            let lease = core.lease(keys, &hold);
             Step::Run {
-                watch: Watch::Observed { hold, acquisition, lease: lease.clone(), is_lost: false },
+                watch: Watch::Observed {
+                    hold,
+                    acquisition,
+                    lease: lease.clone(),
+                    on_unavailable: core.settings.on_unavailable,
+                    is_lost: false,
+                },
                 lease: Ok(lease),
             }
         }
         Err(error) => {
             would_refuse(&error);
-            Step::Run { watch: Watch::Session(hold), lease: Ok(core.detached(key)) }
+            Step::Run { watch: Watch::Session(hold), lease: Ok(core.detached(keys)) }
         }
     }
 }
@@ -111,6 +140,12 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Err
 /// Whether the handler may run unlocked for want of a key.
 pub(super) fn may_lack_it(core: &Core, error: &Error) -> bool {
     core.settings.missing_path == MissingPath::RunUnlocked && matches!(error, Error::KeyNotFound(_))
+}
+
+/// In mode `observe`: the handler would have run without a lock.
+pub(super) fn would_run_unlocked(error: &Error) {
+    COUNTERS.would_have_run_unlocked.add_one();
+    tracing::info!(%error, "observed: the invocation would have run unlocked");
 }
 
 fn would_refuse(error: &Error) {

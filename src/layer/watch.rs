@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::acquisition::Acquisition;
+use super::step::would_run_unlocked;
 use crate::error::Error;
 use crate::keeper::client::{Grant, Loss};
 use crate::lease::{Hold, Lease};
 use crate::metrics::COUNTERS;
-use crate::settings::OnLoss;
+use crate::settings::{OnLoss, OnUnavailable};
 
 /// What runs beside a handler. Dropped with the handler's future, after it, it gives back what is held.
 #[derive(Debug, Default)]
@@ -21,7 +22,13 @@ pub(super) enum Watch {
     /// A lease that the handler depends on.
     Lease { hold: Arc<Hold>, lease: Lease, on_loss: OnLoss, is_lost: bool },
     /// A lease that the handler does not depend on, or will not: taken in the background.
-    Observed { hold: Arc<Hold>, acquisition: Option<Acquisition>, lease: Lease, is_lost: bool },
+    Observed {
+        hold: Arc<Hold>,
+        acquisition: Option<Acquisition>,
+        lease: Lease,
+        on_unavailable: OnUnavailable,
+        is_lost: bool,
+    },
 }
 
 impl Watch {
@@ -34,10 +41,14 @@ impl Watch {
                 let error = note_loss(lease, loss);
                 if *on_loss == OnLoss::Cancel { Poll::Ready(error) } else { Poll::Pending }
             }
-            Self::Observed { hold, acquisition, lease, is_lost } => {
+            Self::Observed { hold, acquisition, lease, on_unavailable, is_lost } => {
                 if let Some(under_way) = acquisition {
                     let Poll::Ready(answer) = under_way.poll(cx) else { return Poll::Pending };
-                    observe(under_way, &answer);
+                    observe(under_way, &answer, *on_unavailable);
+                    if answer.is_err() {
+                        // Of two keys the first may be held.
+                        hold.give_up();
+                    }
                     *acquisition = None;
                 }
                 if !*is_lost && let Poll::Ready(loss) = hold.session().poll_lost(cx) {
@@ -98,7 +109,7 @@ fn note_loss(lease: &Lease, loss: Loss) -> Error {
 }
 
 /// Counts and logs what an acquisition in the background would have meant.
-fn observe(acquisition: &Acquisition, answer: &Result<Grant, Error>) {
+fn observe(acquisition: &Acquisition, answer: &Result<Grant, Error>, on_unavailable: OnUnavailable) {
     let key = acquisition.key();
     match answer {
         // The first write took it.
@@ -106,6 +117,9 @@ fn observe(acquisition: &Acquisition, answer: &Result<Grant, Error>) {
         Ok(grant) => {
             COUNTERS.would_have_waited.add_one();
             tracing::info!(%key, waited = ?grant.waited, "observed: the invocation would have waited for the lease");
+        }
+        Err(error) if error.is_unavailable() && on_unavailable == OnUnavailable::RunUnlocked => {
+            would_run_unlocked(error);
         }
         Err(error) => {
             COUNTERS.would_have_refused.add_one();

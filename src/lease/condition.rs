@@ -3,6 +3,8 @@
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck};
 
 use super::Lease;
+use crate::keeper::client::Which;
+use crate::key::LockKey;
 
 impl Lease {
     /// The condition "this lease is held", for a `TransactWriteItems` that writes the work.
@@ -11,7 +13,8 @@ impl Lease {
     /// the moment of the write, whatever clocks and handlers believe. There always is one in mode `enforce`; without a
     /// lease, in `observe` and `off`, there is none.
     ///
-    /// The function's role needs `dynamodb:ConditionCheckItem` on the lock table.
+    /// The function's role needs `dynamodb:ConditionCheckItem` on the lock table. With a second key (`also`) it is the
+    /// condition on the layer's own row; [`guard_transaction`](Self::guard_transaction) adds both.
     ///
     /// ```
     /// use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
@@ -27,12 +30,23 @@ impl Lease {
     /// ```
     #[must_use]
     pub fn condition_check(&self) -> Option<ConditionCheck> {
-        let owner = self.owner()?;
+        self.condition_check_of(Which::Main)
+    }
+
+    /// The conditions on all rows that the lease is on, with the key of each.
+    pub(super) fn condition_checks(&self) -> Vec<(ConditionCheck, &LockKey)> {
+        let checks = self.0.keys.in_order().map(|(which, key)| Some((self.condition_check_of(which)?, key)));
+        // All or none: they were granted together.
+        checks.collect::<Option<_>>().unwrap_or_default()
+    }
+
+    fn condition_check_of(&self, which: Which) -> Option<ConditionCheck> {
+        let owner = self.0.link.as_ref()?.session.grant(which)?.owner;
         let table = self.table();
         let text = |value: &str| AttributeValue::S(value.to_owned());
         let mut check = ConditionCheck::builder()
             .table_name(&table.name)
-            .key(&table.key_attribute, text(self.key().as_str()))
+            .key(&table.key_attribute, text(self.0.keys.get(which).as_str()))
             .condition_expression("#owner = :me")
             .expression_attribute_names("#owner", "owner")
             .expression_attribute_values(":me", text(&owner.to_string()));

@@ -48,6 +48,13 @@ impl Hold {
         if self.cut_off.load(Ordering::Acquire) { ReleaseReason::Dropped } else { ReleaseReason::Finished }
     }
 
+    /// Gives back what is held of a lease that will not be whole; the session goes on.
+    pub(crate) fn give_up(&self) {
+        if self.session.owes().is_some() {
+            self.session.release(ReleaseReason::Cancelled, false);
+        }
+    }
+
     /// Gives the lease back, or its request up, and closes the session without waiting for anything.
     pub(crate) fn let_go(&self, reason: ReleaseReason) {
         if self.session.owes().is_some() {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::Lease;
 use crate::error::{Error, LeaseLost, LockRowInTransaction, TransactionFull};
+use crate::key::LockKey;
 use crate::session::Table;
 
 /// DynamoDB takes this many operations in one transaction.
@@ -28,7 +29,8 @@ impl Lease {
     ///
     /// This is the strongest fence there is, where the work is in DynamoDB tables of the lock table's Region and account.
     /// A holder that was paused past its lease can't write. The function's role needs `dynamodb:ConditionCheckItem` on the
-    /// lock table. In the modes `observe` and `off` nothing is added where there is no lease.
+    /// lock table. Where a second key is locked beside the layer's own (`also`), its row is checked too. In the modes
+    /// `observe` and `off` nothing is added where there is no lease.
     ///
     /// ```
     /// use aws_sdk_dynamodb::Client;
@@ -50,22 +52,25 @@ impl Lease {
     /// lock's own row: DynamoDB takes one operation an item.
     pub fn guard_transaction(&self, work: TransactWriteItemsFluentBuilder) -> Result<GuardedTransaction, Error> {
         let operations = work.get_transact_items().as_deref().unwrap_or_default();
-        let Some(check) = self.condition_check() else {
-            return Ok(GuardedTransaction { lease: self.clone(), ours: None, request: work });
-        };
-        if operations.len() >= MOST_OPERATIONS {
+        let checks = self.condition_checks();
+        if checks.is_empty() {
+            return Ok(GuardedTransaction { lease: self.clone(), ours: Vec::new(), request: work });
+        }
+        if operations.len() + checks.len() > MOST_OPERATIONS {
             return Err(TransactionFull { operations: operations.len() }.into());
         }
-        let row = Row { table: self.table(), key: self.key().as_str() };
-        if let Some(index) = operations.iter().position(|operation| row.is_worked_on_by(operation)) {
-            return Err(LockRowInTransaction { key: self.key().clone(), index }.into());
+        for (_, key) in &checks {
+            let row = Row { table: self.table(), key: key.as_str() };
+            if let Some(index) = operations.iter().position(|operation| row.is_worked_on_by(operation)) {
+                return Err(LockRowInTransaction { key: (*key).clone(), index }.into());
+            }
         }
-        let ours = operations.len();
+        let ours = checks.iter().zip(operations.len()..).map(|((_, key), index)| (index, (*key).clone())).collect();
         // The same token for each time that it is sent: a transaction that was written unheard is not written twice.
         let token = work.get_client_request_token().clone().unwrap_or_else(|| Uuid::new_v4().to_string());
-        let check = TransactWriteItem::builder().condition_check(check).build();
-        let request = work.transact_items(check).client_request_token(token);
-        Ok(GuardedTransaction { lease: self.clone(), ours: Some(ours), request })
+        let checks = checks.into_iter().map(|(check, _)| TransactWriteItem::builder().condition_check(check).build());
+        let request = checks.fold(work, TransactWriteItemsFluentBuilder::transact_items).client_request_token(token);
+        Ok(GuardedTransaction { lease: self.clone(), ours, request })
     }
 }
 
@@ -74,8 +79,8 @@ impl Lease {
 #[must_use = "nothing is written until it is sent"]
 pub struct GuardedTransaction {
     lease: Lease,
-    /// The index of our condition, behind the work's own operations, whose indexes stay as they were.
-    ours: Option<usize>,
+    /// The indexes of our conditions, behind the work's own operations, whose indexes stay as they were; and their keys.
+    ours: Vec<(usize, LockKey)>,
     request: TransactWriteItemsFluentBuilder,
 }
 
@@ -100,10 +105,10 @@ impl GuardedTransaction {
                 Ok(output) => return Ok(output),
                 Err(error) => error,
             };
-            match self.ours.map_or(Ours::Fine, |ours| Ours::of(&error, ours)) {
-                Ours::NotHeld => {
+            match Ours::of(&error, &self.ours) {
+                Ours::NotHeld(key) => {
                     let reason = "DynamoDB found another owner on its row, or none, and wrote nothing".to_owned();
-                    return Err(Error::from(LeaseLost { key: self.lease.key().clone(), reason }).into());
+                    return Err(Error::from(LeaseLost { key: key.clone(), reason }).into());
                 }
                 Ours::InTheWay => {
                     self.lease.ensure_held()?;
@@ -142,26 +147,24 @@ impl TransactionError {
 
 /// What a cancelled transaction says about our condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ours {
-    NotHeld,
-    /// A write of the keeper's came between, and it is all that did.
+enum Ours<'a> {
+    NotHeld(&'a LockKey),
+    /// Writes of the keeper's came between, and it is all that did.
     InTheWay,
     Fine,
 }
 
-impl Ours {
-    fn of(error: &SdkError<TransactWriteItemsError, HttpResponse>, ours: usize) -> Self {
+impl<'a> Ours<'a> {
+    fn of(error: &SdkError<TransactWriteItemsError, HttpResponse>, ours: &'a [(usize, LockKey)]) -> Self {
         let reasons = reasons(error);
-        let code = |reason: &CancellationReason| reason.code().unwrap_or("None").to_owned();
-        match reasons.get(ours).map(code).as_deref() {
-            Some("ConditionalCheckFailed") => Self::NotHeld,
-            Some("TransactionConflict") => {
-                let others = reasons.iter().enumerate().filter(|(index, _)| *index != ours);
-                let others_fine = others.into_iter().all(|(_, reason)| code(reason) == "None");
-                if others_fine { Self::InTheWay } else { Self::Fine }
-            }
-            _ => Self::Fine,
+        let code = |index: usize| reasons.get(index).and_then(CancellationReason::code).unwrap_or("None");
+        if let Some((_, key)) = ours.iter().find(|(index, _)| code(*index) == "ConditionalCheckFailed") {
+            return Self::NotHeld(key);
         }
+        let in_the_way = ours.iter().any(|(index, _)| code(*index) == "TransactionConflict");
+        let is_ours = |index: usize| ours.iter().any(|(ours, _)| *ours == index);
+        let others_fine = (0..reasons.len()).all(|index| is_ours(index) || code(index) == "None");
+        if in_the_way && others_fine { Self::InTheWay } else { Self::Fine }
     }
 }
 

@@ -122,6 +122,8 @@ pub enum LossReason {
     Expired,
     /// It was held for as long as the settings allow at most.
     MaxHold,
+    /// Its holder told of no progress for as long as the settings allow.
+    MaxSilence,
 }
 
 impl fmt::Display for LossReason {
@@ -133,6 +135,9 @@ impl fmt::Display for LossReason {
             Self::Overwritten => f.write_str("the row was overwritten by something else"),
             Self::Expired => f.write_str("no renewal was answered before the lease ended"),
             Self::MaxHold => f.write_str("the lease was held for as long as the settings allow (`max_hold`)"),
+            Self::MaxSilence => f.write_str(
+                "the handler told of no progress for as long as the settings allow (`max_silence`), so it was not renewed any more",
+            ),
         }
     }
 }

@@ -31,6 +31,9 @@ pub struct Acquire {
     pub server_time: bool,
     /// For how long the lease is renewed where no deadline ends it.
     pub max_hold_ms: u64,
+    /// For how long the lease is renewed without a word of `progress`; `None` where none is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_silence_ms: Option<u64>,
     /// What people are told.
     pub holder: HolderInfo,
 }

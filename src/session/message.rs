@@ -39,6 +39,11 @@ pub enum ToKeeper {
     },
     /// Takes a lease.
     Acquire(Box<Acquire>),
+    /// The work under a lease that was asked for with `max_silence_ms` goes on. There is no answer.
+    Progress {
+        /// Which.
+        id: u64,
+    },
     /// Frees a lease, or cancels an acquisition that was not answered yet.
     Release {
         /// Which.

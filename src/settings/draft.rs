@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::choice::{Choice, KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen, Switch};
 use super::environment::{Environment, PREFIX};
+use super::keys::Secret;
 use super::resolved::Settings;
 use super::{duration, known};
 use crate::budget::DEFAULT_MAX_WAIT;
-use crate::key::Namespace;
+use crate::key::{Namespace, Template};
 use crate::protocol::Format;
 use crate::session::{OnCrash, PollingMs, Table};
 
@@ -34,6 +35,9 @@ pub(crate) struct Draft {
     pub(crate) sort_key: Option<(String, String)>,
     pub(crate) format: Option<String>,
     pub(crate) namespace: Option<String>,
+    pub(crate) hashed_keys: Option<bool>,
+    pub(crate) key_secret: Option<Secret>,
+    pub(crate) also: Option<String>,
     pub(crate) lease_duration: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Option<Duration>,
@@ -46,6 +50,7 @@ pub(crate) struct Draft {
     pub(crate) on_unavailable: Option<OnUnavailable>,
     pub(crate) server_time: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
+    pub(crate) max_silence: Option<Duration>,
     pub(crate) end_before_deadline: Option<Duration>,
     pub(crate) keeper: Option<KeeperChoice>,
     pub(crate) socket: Option<PathBuf>,
@@ -68,6 +73,8 @@ impl Draft {
         let settings = Settings {
             table: read.table(self.table, self.key_attribute, self.sort_key, self.format, mode),
             namespace: read.namespace(self.namespace),
+            key_hash: read.key_hash(self.hashed_keys, self.key_secret),
+            also: read.also(self.also),
             lease_duration: read.duration_or("LEASE_DURATION", self.lease_duration, DEFAULT_LEASE),
             reserve: read.duration("RESERVE").unless_set(self.reserve),
             max_wait: read.duration_or("MAX_WAIT", self.max_wait, DEFAULT_MAX_WAIT),
@@ -80,6 +87,7 @@ impl Draft {
             on_unavailable: read.choice_or("ON_UNAVAILABLE", self.on_unavailable),
             server_time: read.switch("SERVER_TIME", self.server_time, true),
             max_hold: read.duration_or("MAX_HOLD", self.max_hold, DEFAULT_MAX_HOLD),
+            max_silence: read.duration("MAX_SILENCE").unless_set(self.max_silence),
             end_before_deadline: read.duration("END_BEFORE_DEADLINE").unless_set(self.end_before_deadline),
             keeper: read.choice("KEEPER").unless_set(self.keeper).unwrap_or(default_keeper),
             socket: read.socket(self.socket),
@@ -104,6 +112,12 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
     if settings.max_hold.is_zero() {
         problems.push("`max_hold` is 0, so every lease would be lost at once: set how long work may take".to_owned());
     }
+    if settings.max_silence.is_some_and(|silence| silence.as_millis() == 0) {
+        problems.push(
+            "`max_silence` is 0, so no lease would ever be renewed: set how long the work may go without a word"
+                .to_owned(),
+        );
+    }
     if let (Some(margin), Some(reserve)) = (settings.end_before_deadline, settings.reserve)
         && margin >= reserve
     {
@@ -118,9 +132,9 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
 }
 
 /// Reads variables, keeping what is wrong.
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     environment: &'a Environment,
-    problems: &'a mut Vec<String>,
+    pub(super) problems: &'a mut Vec<String>,
 }
 
 impl Reading<'_> {
@@ -132,7 +146,7 @@ impl Reading<'_> {
         parsed.map_err(|problem| self.problems.push(format!("{PREFIX}{name}: {problem}"))).ok()
     }
 
-    fn text(&mut self, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, name: &str) -> Option<String> {
         self.value(name, |text| Ok(text.to_owned()))
     }
 
@@ -144,7 +158,7 @@ impl Reading<'_> {
         self.duration(name).unless_set(code).unwrap_or(default)
     }
 
-    fn choice<C: Choice>(&mut self, name: &str) -> Option<C> {
+    pub(super) fn choice<C: Choice>(&mut self, name: &str) -> Option<C> {
         self.value(name, C::parse)
     }
 
@@ -221,6 +235,11 @@ impl Reading<'_> {
         }
     }
 
+    fn also(&mut self, code: Option<String>) -> Option<Template> {
+        let parsed = Template::parse(&code?);
+        parsed.map_err(|error| self.problems.push(format!("`also`: {error}"))).ok()
+    }
+
     fn polling(&mut self, (first, max): (Option<Duration>, Option<Duration>)) -> PollingMs {
         let default = PollingMs::default();
         let first = first.map_or(default.first, millis);
@@ -281,7 +300,7 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// Puts the code's value over the environment's.
-trait CodeWins {
+pub(super) trait CodeWins {
     #[must_use]
     fn unless_set(self, code: Self) -> Self;
 }

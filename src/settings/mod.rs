@@ -8,6 +8,7 @@ mod choice;
 mod draft;
 mod duration;
 mod environment;
+mod keys;
 mod known;
 mod resolved;
 
@@ -17,4 +18,5 @@ mod tests;
 pub use choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 pub(crate) use draft::{Draft, too_long};
 pub(crate) use environment::Environment;
+pub(crate) use keys::Secret;
 pub(crate) use resolved::Settings;

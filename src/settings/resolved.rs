@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
-use crate::key::Namespace;
+use crate::key::{KeyHash, Namespace, Template};
 use crate::session::{OnCrash, PollingMs, Table};
 
 /// What one layer does.
@@ -13,6 +13,10 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) table: Table,
     pub(crate) namespace: Option<Namespace>,
+    /// What takes a key's place, behind the namespace.
+    pub(crate) key_hash: Option<KeyHash>,
+    /// What makes the key that is locked beside the layer's own.
+    pub(crate) also: Option<Template>,
     pub(crate) lease_duration: Duration,
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Duration,
@@ -26,6 +30,7 @@ pub(crate) struct Settings {
     pub(crate) on_unavailable: OnUnavailable,
     pub(crate) server_time: bool,
     pub(crate) max_hold: Duration,
+    pub(crate) max_silence: Option<Duration>,
     pub(crate) end_before_deadline: Option<Duration>,
     pub(crate) keeper: KeeperChoice,
     pub(crate) socket: PathBuf,

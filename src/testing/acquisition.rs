@@ -67,6 +67,8 @@ impl State {
             length,
             valid_until: now + validity(length),
             ends_at: (!has_deadline).then(|| now + Duration::from_millis(acquire.max_hold_ms)),
+            max_silence: acquire.max_silence_ms.map(Duration::from_millis),
+            heard_until: acquire.max_silence_ms.map(|silence| now + Duration::from_millis(silence)),
             at_risk: false,
             on_crash: acquire.on_crash,
             holder: Box::new(acquire.holder.clone()),
@@ -103,7 +105,7 @@ impl State {
         self.say(session, busy);
     }
 
-    fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
+    pub(super) fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
         self.answered(acquire, Answered::Failed(kind));
         self.say(session, FromKeeper::Failed { id: acquire.id, kind, message });
     }

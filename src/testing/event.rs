@@ -24,6 +24,11 @@ pub enum Happened {
         /// With this.
         with: Answered,
     },
+    /// The handler told of its progress.
+    Progress {
+        /// Of the lease on this key.
+        key: String,
+    },
     /// A lease was given back.
     Released {
         /// On this key.

@@ -34,14 +34,15 @@ impl TestKeeper {
         Self { clock, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Lets time pass. Leases are renewed in the meantime unless [`stop_renewing`](Self::stop_renewing) was called;
-    /// holders elsewhere and waits come to their end.
+    /// Lets time pass. Leases are renewed in the meantime unless [`stop_renewing`](Self::stop_renewing) was called, or their
+    /// handlers told of no progress for a `max_silence`; holders elsewhere and waits come to their end.
     pub fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.with(State::settle);
     }
 
-    /// Lets somebody else hold the key, without end. It must be the whole key, with its namespace.
+    /// Lets somebody else hold the key, without end. It must be the whole key, with its namespace; where keys are hashed,
+    /// what [`KeyHash`](crate::key::KeyHash) makes of it.
     ///
     /// A lease of the test's own on that key is lost by it, as by a takeover.
     pub fn hold_elsewhere(&self, key: impl Into<String>) {
@@ -80,11 +81,14 @@ impl TestKeeper {
         self.with(|state| state.renew(true));
     }
 
-    /// From now on every request for a lease fails so: [`FailKind::Connection`] for a DynamoDB that can't be reached,
+    /// From now on every request for a lease fails so, and those that wait do: [`FailKind::Connection`] for a DynamoDB that can't be reached,
     /// [`FailKind::Throttled`], [`FailKind::AccessDenied`], …
     pub fn fail(&self, kind: FailKind) {
         let message = "the test double was told to fail".to_owned();
-        self.with(|state| state.health = Health::Fails { kind, message });
+        self.with(|state| {
+            state.fail_waits(kind, &message);
+            state.health = Health::Fails { kind, message };
+        });
     }
 
     /// Requests for a lease are served again.

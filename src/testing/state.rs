@@ -56,6 +56,9 @@ pub(super) struct Lease {
     pub(super) length: Duration,
     pub(super) valid_until: Mono,
     pub(super) ends_at: Option<Mono>,
+    /// How long it is renewed without a word of progress, and until when it is.
+    pub(super) max_silence: Option<Duration>,
+    pub(super) heard_until: Option<Mono>,
     pub(super) at_risk: bool,
     pub(super) on_crash: OnCrash,
     pub(super) holder: Box<HolderInfo>,
@@ -136,8 +139,12 @@ impl State {
                 self.say(session, FromKeeper::Began { version: VERSION });
             }
             ToKeeper::Acquire(acquire) => self.asked(session, acquire),
+            ToKeeper::Progress { id } => {
+                self.settle();
+                self.hear_progress(session, id);
+            }
             ToKeeper::Release { id, reason, .. } => {
-                self.give_back(session, reason);
+                self.give_back(session, Some(id), reason);
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
             }
@@ -150,7 +157,7 @@ impl State {
     /// The connection's end: what is still held was not given back.
     pub(super) fn close(&mut self, session: u64) {
         if self.sessions.remove(&session).is_some() {
-            self.give_back(session, ReleaseReason::Dropped);
+            self.give_back(session, None, ReleaseReason::Dropped);
             self.settle();
         }
     }
@@ -219,14 +226,21 @@ impl State {
         for (key, held) in &mut self.held {
             let Held::Here(lease) = held else { continue };
             if lease.ends_at.is_some_and(|end| end <= now) {
-                over.push((key.clone(), "the lease was held for as long as the settings allow (`max_hold`)"));
-            } else if self.renewing {
-                lease.valid_until = now + validity(lease.length);
+                over.push((key.clone(), HELD_TOO_LONG));
+                continue;
+            }
+            let is_silent = lease.heard_until.is_some_and(|until| until <= now);
+            if self.renewing {
+                let renewed = lease.heard_until.map_or(now, |until| until.min(now));
+                lease.valid_until = lease.valid_until.max(renewed + validity(lease.length));
+            }
+            if self.renewing && !is_silent {
                 if std::mem::take(&mut lease.at_risk) {
                     said.push((lease.session, FromKeeper::Secured { id: lease.id }));
                 }
             } else if lease.valid_until <= now {
-                over.push((key.clone(), "no renewal was answered before the lease ended"));
+                let reason = if is_silent { SILENT } else { NOT_RENEWED };
+                over.push((key.clone(), reason));
             } else if !lease.at_risk && lease.valid_until.since(now) <= validity(lease.length) / 3 {
                 lease.at_risk = true;
                 said.push((lease.session, FromKeeper::AtRisk { id: lease.id }));
@@ -255,12 +269,31 @@ impl State {
         }
     }
 
-    /// Ends what a session holds or waits for.
-    fn give_back(&mut self, session: u64, reason: ReleaseReason) {
-        self.waiting.retain(|waiting| waiting.session != session);
+    /// The work under a lease goes on.
+    fn hear_progress(&mut self, session: u64, id: u64) {
+        let now = self.now();
+        let held = self.held.iter_mut().find(|(_, held)| held.is_of(session, Some(id)));
+        if let Some((key, Held::Here(lease))) = held {
+            lease.heard_until = lease.max_silence.map(|silence| now + silence);
+            self.happened.push(Happened::Progress { key: key.clone() });
+        }
+        self.settle();
+    }
+
+    /// Answers all who wait for a lease that there is none.
+    pub(super) fn fail_waits(&mut self, kind: FailKind, message: &str) {
+        for Waiting { session, acquire, .. } in std::mem::take(&mut self.waiting) {
+            self.fail(session, &acquire, kind, message.to_owned());
+        }
+    }
+
+    /// Ends what a session holds or waits for, under this id or any.
+    fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason) {
+        let is_it = |waiting: &Waiting| waiting.session == session && id.is_none_or(|id| id == waiting.acquire.id);
+        self.waiting.retain(|waiting| !is_it(waiting));
         let now = self.now();
         let keys: Vec<_> =
-            self.held.iter().filter(|(_, held)| held.is_of(session)).map(|(key, _)| key.clone()).collect();
+            self.held.iter().filter(|(_, held)| held.is_of(session, id)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             let Some(Held::Here(lease)) = self.held.remove(&key) else { continue };
             if reason == ReleaseReason::Dropped && lease.on_crash == OnCrash::Expire {
@@ -281,8 +314,8 @@ impl State {
 }
 
 impl Held {
-    fn is_of(&self, session: u64) -> bool {
-        matches!(self, Self::Here(lease) if lease.session == session)
+    fn is_of(&self, session: u64, id: Option<u64>) -> bool {
+        matches!(self, Self::Here(lease) if lease.session == session && id.is_none_or(|id| id == lease.id))
     }
 
     /// Who holds it, and when its lease can end.
@@ -295,6 +328,12 @@ impl Held {
         }
     }
 }
+
+/// What leases are lost by, as the keeper tells it.
+const HELD_TOO_LONG: &str = "the lease was held for as long as the settings allow (`max_hold`)";
+const SILENT: &str =
+    "the handler told of no progress for as long as the settings allow (`max_silence`), so it was not renewed any more";
+const NOT_RENEWED: &str = "no renewal was answered before the lease ended";
 
 /// What is told of a holder elsewhere that goes on renewing.
 const ELSEWHERES_LEASE: Duration = Duration::from_secs(30);

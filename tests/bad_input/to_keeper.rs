@@ -46,6 +46,7 @@ fn cases() -> Vec<Case<Bytes>> {
             "`table.format`: \"pydynox/2\" is no row format that is known: write `leasehold/1` or `pydynox/1`",
         ),
         refused(Empty, "max_hold_ms", json!(0), "`max_hold_ms` must be at least 1"),
+        refused(Empty, "max_silence_ms", json!(0), "`max_silence_ms` must be at least 1"),
         error(Truncated, lines(&[r#"{"type":"begin","versions":{"min":1"#]), "EOF while parsing an object"),
         error(Truncated, lines(&[r#"{"type":"begin"}"#]), "missing field `versions`"),
         error(Truncated, acquire("lease_ms", Value::Null), "missing field `lease_ms`"),
@@ -80,7 +81,7 @@ fn cases() -> Vec<Case<Bytes>> {
         error(NotUtf8, b"\xff\xfe\n".to_vec(), "a line is not a message of this session: "),
         error(NotUtf8, in_a_key, "invalid unicode code point"),
         error(Other, lines(&[r#"{"type":"end"}"#]), "the first line must be `hello`, `begin` or `check`"),
-        error(Other, lines(&[BEGIN, BEGIN]), "a session takes `acquire`, `release` and `end`"),
+        error(Other, lines(&[BEGIN, BEGIN]), "a session takes `acquire`, `progress`, `release` and `end`"),
     ]
 }
 

@@ -4,10 +4,12 @@
 mod batches;
 mod event_sources;
 mod extension;
+mod holds;
 mod in_process;
 mod inventory;
 mod layer;
 mod managed;
+mod modes;
 mod redeliveries;
 mod scenes;
 mod stage;

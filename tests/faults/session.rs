@@ -100,6 +100,7 @@ impl Session {
             on_crash: OnCrash::Release,
             server_time: true,
             max_hold_ms: 900_000,
+            max_silence_ms: None,
             holder: HolderInfo { function: "orders".into(), ..HolderInfo::default() },
         };
         self.send(ToKeeper::Acquire(Box::new(acquire))).await;

@@ -102,10 +102,10 @@ async fn only_an_unreachable_store_lets_a_handler_run_unlocked() {
     for kind in ["throttled", "server", "timeout", "connection"] {
         let keeper = Keeper::bind();
         let layer = keeper.layer("orders:{id}").on_unavailable(OnUnavailable::RunUnlocked).build().unwrap();
-        let unlocked = metrics::counts().unlocked;
+        let unlocked = metrics::counts().unlocked_unavailable;
         let why = answered(keeper, layer, failed(kind)).await.unwrap();
         assert!(why.as_str().unwrap().contains("on_unavailable"), "{why}");
-        assert!(metrics::counts().unlocked > unlocked);
+        assert!(metrics::counts().unlocked_unavailable > unlocked);
     }
     for kind in ["access_denied", "missing_table", "credentials", "wrong_key_schema", "foreign_row", "too_late"] {
         let keeper = Keeper::bind();

@@ -118,6 +118,7 @@ impl Client {
             on_crash,
             server_time: true,
             max_hold_ms: 900_000,
+            max_silence_ms: None,
             holder: HolderInfo::default(),
         };
         self.say(&ToKeeper::Acquire(Box::new(acquire))).await;

@@ -1,38 +1,27 @@
 //! What a session's connection has brought so far.
 
-use std::time::Duration;
-
+use super::heard_lease::HeardLease;
+pub(crate) use super::heard_lease::{Answer, Grant, Released};
 use super::lost;
-use crate::protocol::{FencingToken, HolderInfo, OwnerId};
-use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, VersionRange};
+use crate::session::{AnswerTo as _, ErrorKind, FromKeeper, VersionRange};
 
-/// The one acquisition that a layer makes in a session.
-pub(super) const ID: u64 = 1;
-
-/// A lease, as it was granted.
+/// Which of the keys that an invocation locks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
-    pub(crate) owner: OwnerId,
-    pub(crate) token: Option<FencingToken>,
-    pub(crate) waited: Duration,
-    pub(crate) attempts: u32,
+pub(crate) enum Which {
+    /// The layer's own: its owner and its token are the lease's.
+    Main,
+    /// The one that is taken beside it.
+    Also,
 }
 
-/// The answer to `acquire`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
-    Granted(Grant),
-    Busy { holder: Option<Box<HolderInfo>>, waited: Duration, attempts: u32, retry_after: Duration },
-    Failed { kind: FailKind, message: String },
-}
-
-/// How a release ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Released {
-    /// The lease is back.
-    Done,
-    /// The row may not be free; others wait for the lease to end.
-    Failed(String),
+impl Which {
+    /// What the lines about it carry.
+    pub(super) const fn id(self) -> u64 {
+        match self {
+            Self::Main => 1,
+            Self::Also => 2,
+        }
+    }
 }
 
 /// Why a connection is of no more use.
@@ -46,34 +35,39 @@ pub(crate) enum Broken {
     Closed,
 }
 
+/// How a lease was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The keeper said so.
+    Told(Which, String),
+    /// The keeper is gone.
+    KeeperGone(String),
+}
+
+/// What a session owes its keeper at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owed {
+    /// The lease that it holds.
+    Lease,
+    /// That it no longer wants the lease it asked for.
+    Cancellation,
+}
+
 /// Everything that was heard.
 #[derive(Debug)]
 pub(crate) struct Heard {
     /// The session versions that were offered.
     offered: VersionRange,
     pub(super) began: bool,
-    pub(super) answer: Option<Answer>,
-    pub(super) at_risk: bool,
-    pub(super) lost: Option<String>,
-    pub(super) released: Option<Released>,
     pub(super) broken: Option<Broken>,
-    /// Whether the release was sent: from then on a failure is the release's.
-    pub(super) releasing: bool,
+    /// What was asked for, in its order.
+    pub(super) leases: Vec<HeardLease>,
 }
 
 impl Heard {
     /// Nothing was heard yet.
     pub(super) const fn new(offered: VersionRange) -> Self {
-        Self {
-            offered,
-            began: false,
-            answer: None,
-            at_risk: false,
-            lost: None,
-            released: None,
-            broken: None,
-            releasing: false,
-        }
+        Self { offered, began: false, broken: None, leases: Vec::new() }
     }
 
     /// Takes in one line.
@@ -91,58 +85,76 @@ impl Heard {
                 self.break_off(Broken::Version(message));
             }
             FromKeeper::Error { message, .. } => self.break_off(Broken::Gone(message)),
-            line if line.id() == Some(ID) => self.hear_of_the_lease(line),
-            // About another acquisition, or an answer to another question: nothing of ours rests on it.
-            _ => {}
-        }
-    }
-
-    fn hear_of_the_lease(&mut self, line: FromKeeper) {
-        match line {
-            FromKeeper::Granted { owner, token, waited_ms, attempts, .. } => {
-                let waited = Duration::from_millis(waited_ms);
-                self.answer_with(Answer::Granted(Grant { owner, token, waited, attempts }));
+            // What is about no acquisition of ours, or answers another question, has nothing of ours rest on it.
+            line => {
+                if let Some(lease) = self.leases.iter_mut().find(|lease| line.id() == Some(lease.which.id())) {
+                    lease.hear(line);
+                }
             }
-            FromKeeper::Busy { holder, waited_ms, attempts, retry_after_ms, .. } => self.answer_with(Answer::Busy {
-                holder: holder.map(Box::new),
-                waited: Duration::from_millis(waited_ms),
-                attempts,
-                retry_after: Duration::from_millis(retry_after_ms),
-            }),
-            FromKeeper::Failed { message, .. } if self.releasing => self.released = Some(Released::Failed(message)),
-            FromKeeper::Failed { message, .. } if self.grant().is_some() => self.lost = Some(message),
-            FromKeeper::Failed { kind, message, .. } => self.answer_with(Answer::Failed { kind, message }),
-            FromKeeper::Released { .. } => self.released = Some(Released::Done),
-            FromKeeper::AtRisk { .. } => self.at_risk = true,
-            FromKeeper::Secured { .. } => self.at_risk = false,
-            FromKeeper::Lost { reason, .. } => {
-                // The first reason is the right one: what comes after follows from it.
-                self.lost.get_or_insert(reason);
-            }
-            FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Error { .. } => {}
         }
-    }
-
-    fn answer_with(&mut self, answer: Answer) {
-        self.answer.get_or_insert(answer);
     }
 
     pub(super) fn break_off(&mut self, broken: Broken) {
-        if self.broken.is_none()
-            && self.released.is_none()
-            && matches!(broken, Broken::Gone(_))
-            && let Some(grant) = self.grant()
-        {
-            lost::note(grant.owner);
+        if self.broken.is_none() && matches!(broken, Broken::Gone(_)) {
+            let held = self.leases.iter().filter(|lease| lease.released.is_none());
+            held.filter_map(HeardLease::grant).for_each(|grant| lost::note(grant.owner));
         }
         self.broken.get_or_insert(broken);
     }
 
-    /// The lease, if one was granted.
-    pub(super) fn grant(&self) -> Option<Grant> {
-        match self.answer {
-            Some(Answer::Granted(grant)) => Some(grant),
+    /// The lease on this key, if one was granted.
+    pub(super) fn grant(&self, which: Which) -> Option<Grant> {
+        self.leases.iter().find(|lease| lease.which == which)?.grant()
+    }
+
+    /// Whether a lease is at risk, or worse.
+    pub(super) fn is_at_risk(&self) -> bool {
+        self.broken.is_some() || self.leases.iter().any(|lease| lease.at_risk || lease.lost.is_some())
+    }
+
+    /// Whether what is held was given back, or is on its way.
+    pub(super) fn is_releasing(&self) -> bool {
+        self.leases.iter().any(|lease| lease.releasing)
+    }
+
+    /// How a granted lease was lost. The loss of one of two is the loss of both.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        let mut granted = self.leases.iter().filter(|lease| lease.grant().is_some()).peekable();
+        granted.peek()?;
+        if let Some((which, reason)) = granted.find_map(|lease| Some((lease.which, lease.lost.clone()?))) {
+            return Some(Loss::Told(which, reason));
+        }
+        match &self.broken {
+            Some(Broken::Gone(reason) | Broken::Version(reason)) if !self.is_releasing() => {
+                Some(Loss::KeeperGone(reason.clone()))
+            }
             _ => None,
         }
+    }
+
+    /// What has to be sent to give back what is held; `None` where there is nothing to give. Where a lease that was asked
+    /// for is still to come, no work was begun under the others.
+    pub(super) fn owes(&self) -> Option<Owed> {
+        if self.broken.is_some() || !self.leases.iter().any(HeardLease::is_open) {
+            return None;
+        }
+        let complete = self.leases.iter().all(|lease| lease.grant().is_some());
+        Some(if complete { Owed::Lease } else { Owed::Cancellation })
+    }
+
+    /// The end of a release that was sent.
+    pub(super) fn released(&self) -> Option<Released> {
+        let gone = match &self.broken {
+            Some(Broken::Gone(reason) | Broken::Version(reason)) => Some(reason),
+            _ => None,
+        };
+        let mut ends = Released::Done;
+        for lease in &self.leases {
+            match lease.ended(gone)? {
+                Released::Done => {}
+                failed @ Released::Failed(_) => ends = failed,
+            }
+        }
+        (!self.leases.is_empty() || gone.is_some()).then_some(ends)
     }
 }

@@ -11,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use super::Place;
 use super::connection::Connection;
-use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
+use super::heard::{Answer, Broken, Grant, Heard, Loss, Owed, Released, Which};
+use super::heard_lease::HeardLease;
 use super::socket::Reading;
 use super::wakers::Wakers;
 use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper, VersionRange};
 
-/// A session of one invocation, for at most one acquisition.
+/// A session of one invocation, for the key that it locks, and one beside it where there is one.
 #[derive(Debug)]
 pub(crate) struct Session {
     place: Place,
@@ -30,17 +31,6 @@ pub(crate) struct Session {
 struct State {
     connection: Connection,
     heard: Heard,
-    /// Whether `acquire` was sent.
-    asked: bool,
-}
-
-/// How a lease was lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
-    /// The keeper said so.
-    Told(String),
-    /// The keeper is gone.
-    KeeperGone(String),
 }
 
 impl Session {
@@ -55,7 +45,7 @@ impl Session {
         let waker = Waker::from(wakers.clone());
         let connection = open(waker.clone())?;
         connection.send(begin)?;
-        let state = Mutex::new(State { connection, heard: Heard::new(versions), asked: false });
+        let state = Mutex::new(State { connection, heard: Heard::new(versions) });
         Ok(Self { place, state, waker, wakers })
     }
 
@@ -69,17 +59,17 @@ impl Session {
         self.poll_for(cx, |heard| if heard.began { Some(Ok(())) } else { heard.broken.clone().map(Err) })
     }
 
-    /// Asks for a lease, under the id that this session's lines carry.
-    pub(crate) fn acquire(&self, mut acquire: Box<Acquire>) {
-        acquire.id = ID;
+    /// Asks for a lease, under the id that the lines about this key carry.
+    pub(crate) fn acquire(&self, which: Which, mut acquire: Box<Acquire>) {
+        acquire.id = which.id();
         let mut state = self.state();
-        state.asked = true;
+        state.heard.leases.push(HeardLease::asked(which));
         self.send(&mut state, ToKeeper::Acquire(acquire));
     }
 
-    /// Waits for the answer to [`acquire`](Self::acquire).
+    /// Waits for the answer to the last [`acquire`](Self::acquire).
     pub(crate) fn poll_answer(&self, cx: &mut Context<'_>) -> Poll<Result<Answer, Broken>> {
-        self.poll_for(cx, |heard| match &heard.answer {
+        self.poll_for(cx, |heard| match heard.leases.last().and_then(|lease| lease.answer.as_ref()) {
             Some(answer) => Some(Ok(answer.clone())),
             None => heard.broken.clone().map(Err),
         })
@@ -87,46 +77,46 @@ impl Session {
 
     /// Waits until a granted lease is lost.
     pub(crate) fn poll_lost(&self, cx: &mut Context<'_>) -> Poll<Loss> {
-        self.poll_for(cx, loss)
+        self.poll_for(cx, Heard::loss)
     }
 
     /// Waits until a granted lease is lost, given back, or can't be told about any more.
     pub(crate) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<Option<Loss>> {
-        self.poll_for(cx, |heard| match loss(heard) {
+        self.poll_for(cx, |heard| match heard.loss() {
             Some(loss) => Some(Some(loss)),
-            None => (heard.releasing || heard.broken.is_some()).then_some(None),
+            None => (heard.is_releasing() || heard.broken.is_some()).then_some(None),
         })
     }
 
     /// Waits until a granted lease is at risk, or worse.
     pub(crate) fn poll_at_risk(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.poll_for(cx, |heard| (heard.at_risk || heard.lost.is_some() || heard.broken.is_some()).then_some(()))
+        self.poll_for(cx, |heard| heard.is_at_risk().then_some(()))
     }
 
     /// Waits for the end of a release that was sent.
     pub(crate) fn poll_released(&self, cx: &mut Context<'_>) -> Poll<Released> {
-        self.poll_for(cx, released)
+        self.poll_for(cx, Heard::released)
     }
 
     /// The end of a release that was sent, if it was heard.
     pub(crate) fn released(&self) -> Option<Released> {
-        released(&self.state().heard)
+        self.state().heard.released()
     }
 
-    /// The lease, if one was granted.
-    pub(crate) fn grant(&self) -> Option<Grant> {
-        self.state().heard.grant()
+    /// The lease on this key, if one was granted.
+    pub(crate) fn grant(&self, which: Which) -> Option<Grant> {
+        self.state().heard.grant(which)
     }
 
     /// How a granted lease was lost, as far as is known here.
     pub(crate) fn loss(&self) -> Option<Loss> {
-        loss(&self.state().heard)
+        self.state().heard.loss()
     }
 
     /// Whether the lease was given back, or is on its way.
     pub(crate) fn is_given_back(&self) -> bool {
         let state = self.state();
-        state.heard.releasing || state.heard.broken == Some(Broken::Closed)
+        state.heard.is_releasing() || state.heard.broken == Some(Broken::Closed)
     }
 
     /// Reads what is there, even if the runtime has not noticed yet: the handler may not have yielded for minutes.
@@ -144,23 +134,33 @@ impl Session {
 
     /// What has to be sent to give the lease back; `None` where there is nothing to give.
     pub(crate) fn owes(&self) -> Option<Owed> {
-        let state = self.state();
-        let heard = &state.heard;
-        if heard.releasing || heard.broken.is_some() || heard.lost.is_some() {
-            return None;
+        self.state().heard.owes()
+    }
+
+    /// Tells that the work goes on. It is written at once, whatever the handler's executor does.
+    pub(crate) fn progress(&self) {
+        let mut state = self.state();
+        if state.heard.broken.is_some() {
+            return;
         }
-        match (&heard.answer, state.asked) {
-            (Some(Answer::Granted(_)), _) => Some(Owed::Lease),
-            (None, true) => Some(Owed::Cancellation),
-            _ => None,
+        let open = state.heard.leases.iter().filter(|lease| lease.is_open() && lease.grant().is_some());
+        let ids: Vec<_> = open.map(|lease| lease.which.id()).collect();
+        for id in ids {
+            self.send(&mut state, ToKeeper::Progress { id });
         }
     }
 
-    /// Sends the release.
+    /// Gives back what is held, or no longer wants what was asked for: what was asked for last goes first.
     pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
         let mut state = self.state();
-        state.heard.releasing = true;
-        self.send(&mut state, ToKeeper::Release { id: ID, reason, wait });
+        let mut ids = Vec::new();
+        for lease in state.heard.leases.iter_mut().rev().filter(|lease| lease.is_open()) {
+            lease.releasing = true;
+            ids.push(lease.which.id());
+        }
+        for id in ids {
+            self.send(&mut state, ToKeeper::Release { id, reason, wait });
+        }
         drop(state);
         self.wakers.wake_all();
     }
@@ -171,13 +171,13 @@ impl Session {
         let mut state = self.state();
         state.connection.read_by(Reading::Until(end));
         let mut cx = Context::from_waker(Waker::noop());
-        while released(&state.heard).is_none() {
+        while state.heard.released().is_none() {
             if !self.read_one(&mut state, &mut cx) {
                 break;
             }
         }
         state.connection.read_by(Reading::Task);
-        released(&state.heard)
+        state.heard.released()
     }
 
     /// Ends the session. Handles that still know it learn nothing more from it.
@@ -246,40 +246,6 @@ impl Session {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What a session owes its keeper at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owed {
-    /// The lease that it holds.
-    Lease,
-    /// That it no longer wants the lease it asked for.
-    Cancellation,
-}
-
-fn loss(heard: &Heard) -> Option<Loss> {
-    heard.grant()?;
-    if let Some(reason) = &heard.lost {
-        return Some(Loss::Told(reason.clone()));
-    }
-    match &heard.broken {
-        Some(Broken::Gone(reason) | Broken::Version(reason)) if !heard.releasing => {
-            Some(Loss::KeeperGone(reason.clone()))
-        }
-        _ => None,
-    }
-}
-
-fn released(heard: &Heard) -> Option<Released> {
-    if let Some(released) = &heard.released {
-        return Some(released.clone());
-    }
-    match (&heard.broken, &heard.lost) {
-        (Some(Broken::Gone(reason) | Broken::Version(reason)), _) => Some(Released::Failed(reason.clone())),
-        // A loss that crosses the release: there is nothing to free any more.
-        (_, Some(_)) => Some(Released::Done),
-        _ => None,
     }
 }
 

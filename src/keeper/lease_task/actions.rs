@@ -62,6 +62,7 @@ impl LeaseTask {
             lost: false,
             freed: false,
             told_validity: None,
+            heard: None,
         });
         let Terms { settings, renewals, budget, .. } = &self.to.terms;
         let mut holder = Holder::new(*settings, acquired, *renewals, budget.latest);
@@ -108,6 +109,7 @@ impl LeaseTask {
         if took_over {
             self.to.shared.counters.takeovers.add_one();
         }
+        self.hear_progress();
     }
 
     fn tell_verdict(&mut self, verdict: Verdict) {

@@ -306,6 +306,7 @@ pub(super) fn acquire(id: u64, key: &str) -> Acquire {
         on_crash: OnCrash::Release,
         server_time: true,
         max_hold_ms: 900_000,
+        max_silence_ms: None,
         holder: HolderInfo { function: "orders".to_owned(), request_id: format!("r-{id}"), ..HolderInfo::default() },
     }
 }

@@ -65,7 +65,10 @@ impl Replay {
         let (world, key) = (&self.world, self.key.as_str());
         match what {
             // It is the layer's own affair, and what it says next tells of it.
-            "the handler works" | "the handler answers" | "the invocation is dropped" => {}
+            "the handler works"
+            | "the handler makes progress"
+            | "the handler answers"
+            | "the invocation is dropped" => {}
             "another holds the key" => {
                 let holder = HolderInfo {
                     function: "billing".to_owned(),
@@ -145,7 +148,7 @@ fn every_message_has_its_transcript() {
             }
         }
     }
-    let expected = "type hello,type begin,type check,type acquire,type release,type end,type began,type granted,type busy,\
+    let expected = "type hello,type begin,type check,type acquire,type progress,type release,type end,type began,type granted,type busy,\
         type failed,type released,type at_risk,type secured,type lost,type checked,type error,reason finished,\
         reason dropped,reason cancelled,on_crash release,on_crash expire,state held,state lost,state unknown,\
         error versions,error message,error order,error silence";

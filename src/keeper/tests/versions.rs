@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::support::{SECOND, World, acquire};
 use crate::keeper::Peer;
-use crate::keeper::client::{Answer, Broken, KeeperClient, Session};
+use crate::keeper::client::{Answer, Broken, KeeperClient, Session, Which};
 use crate::session::{ErrorKind, FromKeeper, LineReader, LineWriter, ToKeeper, VersionRange};
 
 const OLD: VersionRange = VersionRange { min: 1, max: 1 };
@@ -65,7 +65,7 @@ async fn an_old_layer_and_a_newer_keeper_and_the_reverse_speak_what_both_know() 
         let served = Served::speaking(keepers);
         let session = served.session(layers);
         assert_eq!(began(&session).await, Ok(()), "{layers:?} {keepers:?}");
-        session.acquire(Box::new(acquire(1, "a")));
+        session.acquire(Which::Main, Box::new(acquire(1, "a")));
         let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
         assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
         session.close();
@@ -134,17 +134,21 @@ async fn what_a_newer_peer_adds_to_a_line_is_ignored() {
     let listener = UnixListener::bind(&path).unwrap();
     let session = client(&path, BOTH).begin("r-1", None).unwrap();
     let (stream, _) = listener.accept().await.unwrap();
-    let (reader, writer) = stream.into_split();
+    let (reader, mut writer) = stream.into_split();
     let owner = "11111111-1111-4111-8111-111111111111";
-    let lines = format!(
-        "{{\"type\":\"began\",\"version\":1,\"new\":1}}\n{{\"type\":\"granted\",\"id\":1,\"owner\":\"{owner}\",\"token\":7,\
-         \"valid_for_ms\":1000,\"waited_ms\":0,\"attempts\":1,\"new\":{{}}}}\n"
-    );
-    tokio::io::AsyncWriteExt::write_all(&mut { writer }, lines.as_bytes()).await.unwrap();
+    let say = async |writer: &mut _, line: &str| {
+        tokio::io::AsyncWriteExt::write_all(writer, format!("{line}\n").as_bytes()).await.unwrap();
+    };
+    say(&mut writer, r#"{"type":"began","version":1,"new":1}"#).await;
     assert_eq!(began(&session).await, Ok(()));
+    session.acquire(Which::Main, Box::new(acquire(1, "a")));
+    let granted = format!(
+        r#"{{"type":"granted","id":1,"owner":"{owner}","token":7,"valid_for_ms":1000,"waited_ms":0,"attempts":1,"new":{{}}}}"#
+    );
+    say(&mut writer, &granted).await;
     let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
     assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
-    drop(reader);
+    drop((reader, writer));
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ pub(super) fn of(error: &Error) -> Value {
         }),
         Error::GrantTooLate(late) => json!({ "key": late.key.as_str() }),
         Error::LeaseLost(lost) => json!({ "key": lost.key.as_str(), "reason": lost.reason }),
+        Error::OutOfTime(out) => json!({ "marginMs": millis(out.margin) }),
         _ => json!({}),
     };
     cause["message"] = error.to_string().into();

@@ -42,13 +42,19 @@ pub(super) fn problem(error: &Error, busy_status: BusyStatus) -> Option<Problem>
             Some(Problem { status, title, detail, retry_after: Some(whole_seconds(busy.retry_after)) })
         }
         // The next one has its time before it: by how much later it comes does not matter.
-        Error::DeadlineTooClose(_) | Error::GrantTooLate(_) | Error::OutOfTime(_) => Some(Problem {
+        Error::DeadlineTooClose(_) | Error::GrantTooLate(_) => Some(Problem {
             status: 503,
             title: "Service Unavailable",
             detail: "There was too little time left for this request. Try again.",
             retry_after: Some(1),
         }),
-        // No `Retry-After`: what the handler had done by then is not known here.
+        // No `Retry-After` from here on: what the handler had done by then is not known.
+        Error::OutOfTime(_) => Some(Problem {
+            status: 504,
+            title: "Gateway Timeout",
+            detail: "The request took too long, was interrupted, and may have been carried out in part.",
+            retry_after: None,
+        }),
         Error::LeaseLost(_) | Error::KeeperGone(_) => Some(Problem {
             status: 500,
             title: "Internal Server Error",

@@ -8,12 +8,12 @@ use crate::layer::batch::ReportBatchItemFailures;
 
 /// The source of a function's events, and so what its refusals look like.
 ///
-/// | source | busy key | deadline too close | lease lost |
-/// |---|---|---|---|
-/// | [`api_gateway_v1`](Self::api_gateway_v1), [`api_gateway_v2`](Self::api_gateway_v2), [`function_url`](Self::function_url), [`alb`](Self::alb) | response 423 (or 409) with `Retry-After` | response 503 with `Retry-After` | response 500 |
-/// | [`step_functions`](Self::step_functions), [`direct`](Self::direct) | error `LeaseBusy`, its cause as JSON | error, its cause as JSON | error, its cause as JSON |
-/// | [`schedule`](Self::schedule) | success: `{"skipped": true, …}` | error | error |
-/// | [`whole_batch`](Self::whole_batch) | response: the whole batch comes back | the same | error |
+/// | source | busy key | deadline too close | lease lost | ended before the deadline |
+/// |---|---|---|---|---|
+/// | [`api_gateway_v1`](Self::api_gateway_v1), [`api_gateway_v2`](Self::api_gateway_v2), [`function_url`](Self::function_url), [`alb`](Self::alb) | response 423 (or 409) with `Retry-After` | response 503 with `Retry-After` | response 500 | response 504 |
+/// | [`step_functions`](Self::step_functions), [`direct`](Self::direct) | error `LeaseBusy`, its cause as JSON | error, its cause as JSON | error, its cause as JSON | error, its cause as JSON |
+/// | [`schedule`](Self::schedule) | success: `{"skipped": true, …}` | error | error | error |
+/// | [`whole_batch`](Self::whole_batch) | response: the whole batch comes back | the same | error | error |
 ///
 /// Errors that are not in the table stay errors everywhere: a wrong table or a missing permission is the operator's, not
 /// the caller's. Asynchronous invocations, EventBridge rules and queues need none of these: an error makes Lambda try

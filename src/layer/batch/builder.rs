@@ -96,10 +96,11 @@ impl<T, K, V> BatchLayerBuilder<T, K, V> {
 
     fn problems(&self) -> Vec<String> {
         let none_at_a_time = self.concurrency == 0;
-        none_at_a_time
-            .then(|| "`concurrency` is 0, so no record would ever be worked on: set 1 or more".to_owned())
-            .into_iter()
-            .collect()
+        let idle = none_at_a_time
+            .then(|| "`concurrency` is 0, so no record would ever be worked on: set 1 or more".to_owned());
+        let instead =
+            "for single records, drain the queue or stream before the template changes, or lock whole batches";
+        idle.into_iter().chain(self.layer.no_also(instead)).collect()
     }
 }
 

@@ -213,7 +213,7 @@ where
         let service = GroupHandler { service: self.service.clone(), work: self.work.clone() };
         let call = Call { service, event: LambdaEvent::new(Records { todo, first }, context) };
         let is_waited_for = self.batch.order.groups.iter().any(|later| later.after_group == Some(group));
-        let future = ResponseFuture::opened(self.plan.clone(), call, Opened { hold, key }, is_waited_for);
+        let future = ResponseFuture::opened(self.plan.clone(), call, Opened { hold, key, also: None }, is_waited_for);
         self.running.push(Running { group, future });
         true
     }

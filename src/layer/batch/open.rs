@@ -106,9 +106,10 @@ where
     K: KeySource<T>,
 {
     let core = &plan.core;
-    let (raw, event) = payload::deserialize::<T>(LambdaEvent::new(json.to_owned(), context.clone()))?;
+    let (raw, event) =
+        payload::deserialize::<T>(LambdaEvent::new(json.to_owned(), context.clone()), core.hides_values())?;
     match plan.keys.key(raw.get(), &event, core.settings.namespace.as_ref()) {
-        Err(error) if is_refused(core, &error) => Err(error),
+        Err(error) if is_refused(core, &error) => Err(core.hide(error)),
         key => Ok((event.payload, key)),
     }
 }

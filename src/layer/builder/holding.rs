@@ -52,6 +52,21 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
+    /// For how long a lease is renewed without a word of [`Lease::progress`](crate::Lease::progress); without end unless
+    /// set. `LEASEHOLD_MAX_SILENCE`
+    ///
+    /// The keeper renews whatever the handler does, so a handler that hangs would keep its key until it is killed. With
+    /// this it has to say that it gets on: when it has been silent for so long its lease is renewed no more and runs out,
+    /// at most a [`lease_duration`](Self::lease_duration) later, and is lost then. A word in the meantime lets the
+    /// renewals go on. The row is not freed earlier than that: who is silent may still be at work.
+    ///
+    /// Set a `lease_duration` that is short as well: a lease that covers all of the invocation's time is not renewed at
+    /// all.
+    pub const fn max_silence(mut self, limit: Duration) -> Self {
+        self.draft.max_silence = Some(limit);
+        self
+    }
+
     /// Ends a handler that is still at work this long before the invocation's deadline, with `OutOfTime`: a slow handler
     /// is a typed error then, and not a killed environment. `LEASEHOLD_END_BEFORE_DEADLINE`
     ///

@@ -108,6 +108,12 @@ impl Holder {
         }
     }
 
+    /// Moves the end of renewals, in either direction: one that was passed already lets them go on, for as long as the
+    /// lease is valid.
+    pub const fn limit_renewals(&mut self, renewals: Renewals) {
+        self.renewals = renewals;
+    }
+
     /// Grants the lease, or sends the renewal that has to be answered first; with `unwanted`, frees it.
     pub fn start(&mut self, cx: &mut Context<'_>, unwanted: bool) {
         self.next = cx.now.mono;

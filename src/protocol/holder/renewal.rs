@@ -132,7 +132,7 @@ impl Holder {
             self.at_risk = true;
             self.actions.push_back(Action::AtRisk);
         }
-        let row_may_be_mine = matches!(reason, LossReason::Expired | LossReason::MaxHold);
+        let row_may_be_mine = matches!(reason, LossReason::Expired | LossReason::MaxHold | LossReason::MaxSilence);
         self.phase = Phase::Lost { row_may_be_mine };
         if !self.may_revive() {
             self.in_flight = None;

@@ -5,6 +5,7 @@ mod borrowing;
 mod concurrent;
 mod events;
 mod gates;
+mod holds;
 mod plain;
 mod staged;
 mod stops;
@@ -25,6 +26,10 @@ async fn main() -> Result<(), Error> {
         "concurrent" => concurrent::run().await,
         "borrowing" => borrowing::run().await,
         "batches" => batches::run().await,
+        "blocking" => holds::blocking().await,
+        "changed" => holds::changed().await,
+        "customers" => holds::customers().await,
+        "careless" => holds::careless().await,
         "sqs" => events::sqs().await,
         "eventbridge" => events::eventbridge().await,
         "schedule" => events::schedule().await,
