@@ -110,7 +110,8 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, key: Result<LockKey, Err
 
 /// Whether the handler may run unlocked for want of a key.
 pub(super) fn may_lack_it(core: &Core, error: &Error) -> bool {
-    core.settings.missing_path == MissingPath::RunUnlocked && matches!(error, Error::KeyNotFound(_))
+    core.settings.missing_path == MissingPath::RunUnlocked
+        && matches!(error, Error::KeyNotFound(_) | Error::RouteNotMatched(_))
 }
 
 fn would_refuse(error: &Error) {
