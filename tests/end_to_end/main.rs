@@ -3,6 +3,7 @@
 
 mod batches;
 mod extension;
+mod http;
 mod in_process;
 mod layer;
 mod managed;

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
+use axum::routing::post;
 use http::{Request, Response};
 use lambda_runtime::tower::{Layer as _, ServiceExt as _, service_fn};
 use leasehold::session::{FailKind, ReleaseReason};
@@ -157,7 +159,11 @@ async fn an_operator_can_only_watch_or_turn_it_off() {
         let keeper = TestKeeper::new();
         keeper.hold_elsewhere(KEY);
         let layer = orders(&keeper).environment([("LEASEHOLD_MODE", mode)]).per_route(ROUTE).build().unwrap();
-        let router = router(&layer).layer(layer.session());
+        let works = post(async || {
+            tokio::task::yield_now().await; // what is observed is asked for beside the handler
+            Lease::current().unwrap().ensure_held().unwrap();
+        });
+        let router = Router::new().route(ROUTE, works.route_layer(layer.clone())).layer(layer.session());
         assert_eq!(post_order(&router, &keeper).await.0, 200, "{mode}");
         assert_eq!(asked(&keeper).len(), asks, "{mode}");
         if mode == "off" {
