@@ -119,7 +119,7 @@ pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 
 /// The README's code compiles, with the features that it asks for.
-#[cfg(all(doctest, feature = "testing", feature = "dynamodb"))]
+#[cfg(all(doctest, feature = "testing", feature = "dynamodb", feature = "http"))]
 #[doc = include_str!("../README.md")]
 #[derive(Debug)]
 pub struct ReadmeExamples;
