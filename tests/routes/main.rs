@@ -4,5 +4,6 @@
 mod handler;
 mod keys;
 mod refusals;
+mod runtime;
 mod sessions;
 mod support;
