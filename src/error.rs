@@ -22,7 +22,7 @@ pub use crate::budget::DeadlineTooClose;
 pub use crate::lease::TransactionError;
 pub use batch::{NoUsableRecord, NotABatch, RecordOutOfTime};
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
-pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound};
+pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound, RouteNotMatched};
 pub use invocation::{Explained, InvocationError};
 pub use settings::SettingsError;
 pub use standing::{
@@ -117,6 +117,8 @@ sum! {
     KeyNotFound,
     /// The event's values make no key.
     KeyInvalid,
+    /// A request's path is none of the routes of the layer around its handler.
+    RouteNotMatched,
     /// There is no keeper.
     KeeperMissing,
     /// The keeper vanished.

@@ -89,6 +89,7 @@
 //! | none | the layer and the socket's client; no AWS SDK |
 //! | `dynamodb` | `Lease::guard_transaction`, `fence_update` and `condition_check`: writes that a stale holder can't make |
 //! | `in-process` | the keeper on a thread of the handler's process, where there is no extension |
+//! | `http` | `per_route`: a layer over `http::Request` that locks single routes, for axum and `lambda_http` |
 //! | `testing` | a keeper in memory, for your own unit tests of a handler under a layer |
 //!
 //! # The map of the rest
@@ -98,6 +99,7 @@
 //! | [`guide`] | all of it, to be read |
 //! | [`layer`] | around the handler: the layer, its builder, service and response future; leases by hand |
 //! | [`layer::batch`] | around a handler of single records: batches of SQS, Kinesis and DynamoDB Streams |
+//! | `layer::route` | around routes of an HTTP service: single routes locked, the others let through (feature `http`) |
 //! | [`key`] | key templates: from an event to a key |
 //! | [`error`] | one type a failure, and how each looks to Lambda |
 //! | [`metrics`] | what layers count |
@@ -136,6 +138,8 @@ pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::batch::{BatchLayer, BatchLayerBuilder};
+#[cfg(feature = "http")]
+pub use layer::route::{RouteLayer, RouteLayerBuilder};
 pub use layer::{HeldLease, LeaseLayer, LeaseLayerBuilder, Leasehold};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;
@@ -145,7 +149,7 @@ pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 
 /// The README's code compiles, with the features that it asks for.
-#[cfg(all(doctest, feature = "testing", feature = "dynamodb"))]
+#[cfg(all(doctest, feature = "testing", feature = "dynamodb", feature = "http"))]
 #[doc = include_str!("../README.md")]
 #[derive(Debug)]
 pub struct ReadmeExamples;

@@ -45,6 +45,33 @@ pub struct KeyNotFound {
     pub missing: PathMissing,
 }
 
+/// A request came to a route's layer whose path is none of the layer's routes. No lock was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "no lock key from `{template}`: the request's path `{}` is none of the layer's routes ({}): put the layer around those \
+     only, or name this one too, with `route`", brief(.path.clone()), quoted(.routes)
+)]
+#[non_exhaustive]
+pub struct RouteNotMatched {
+    /// The layer's name: its key template unless set.
+    pub template: String,
+    /// The request's path, as it came to the layer.
+    pub path: String,
+    /// The layer's routes.
+    pub routes: Vec<String>,
+}
+
+impl RouteNotMatched {
+    /// The same without the request's path, where keys may be made of it that are not to be told.
+    pub(crate) fn without_path(self) -> Self {
+        Self { path: "(not told, as keys are hashed)".to_owned(), ..self }
+    }
+}
+
+fn quoted(routes: &[String]) -> String {
+    routes.iter().map(|route| format!("`{route}`")).collect::<Vec<_>>().join(", ")
+}
+
 /// What the event has makes no lock key. No lock was asked for.
 #[derive(Debug, Error)]
 #[error("no lock key from {origin}: {source}")]

@@ -124,6 +124,19 @@ impl KeeperClient {
         begun.map_err(|source| self.missing(source))
     }
 
+    /// Whether a session that the other one began is one with this one's keeper.
+    #[cfg(feature = "http")]
+    pub(crate) fn shares_keeper_with(&self, other: &Self) -> bool {
+        #[cfg(feature = "testing")]
+        let same_double = match (&self.double, &other.double) {
+            (Some(double), Some(other)) => double.is_same_as(other),
+            (double, other) => double.is_none() && other.is_none(),
+        };
+        #[cfg(not(feature = "testing"))]
+        let same_double = true;
+        same_double && self.choice == other.choice && self.socket == other.socket
+    }
+
     /// Whether a test double plays the keeper.
     const fn is_played(&self) -> bool {
         #[cfg(feature = "testing")]

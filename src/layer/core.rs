@@ -70,12 +70,13 @@ impl Core {
 
     /// Begins this invocation's session.
     pub(super) fn begin(&self, context: &Context) -> Result<Arc<Hold>, Error> {
-        let deadline_ms = match Deadline::from_epoch_ms(context.deadline) {
-            Deadline::Known(deadline) => Some(deadline.as_millis()),
-            Deadline::Unknown => None,
-        };
-        let session = self.keeper.begin(&context.request_id, deadline_ms)?;
-        Ok(Arc::new(Hold::new(Arc::new(session))))
+        begin(&self.keeper, context)
+    }
+
+    /// The way to this layer's keeper.
+    #[cfg(feature = "http")]
+    pub(super) const fn keeper(&self) -> &Arc<KeeperClient> {
+        &self.keeper
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -148,6 +149,7 @@ impl Core {
     pub(super) fn hide(&self, error: Error) -> Error {
         match error {
             Error::KeyInvalid(invalid) if self.hides_values() => invalid.without_value().into(),
+            Error::RouteNotMatched(not_matched) if self.hides_values() => not_matched.without_path().into(),
             error => error,
         }
     }
@@ -205,6 +207,16 @@ impl Core {
     pub(super) fn is_held_around(&self, key: &LockKey) -> bool {
         Scope::holds(|lease| lease.is_on(&self.settings.table, key))
     }
+}
+
+/// Begins an invocation's session with this keeper.
+pub(super) fn begin(keeper: &KeeperClient, context: &Context) -> Result<Arc<Hold>, Error> {
+    let deadline_ms = match Deadline::from_epoch_ms(context.deadline) {
+        Deadline::Known(deadline) => Some(deadline.as_millis()),
+        Deadline::Unknown => None,
+    };
+    let session = keeper.begin(&context.request_id, deadline_ms)?;
+    Ok(Arc::new(Hold::new(Arc::new(session))))
 }
 
 /// The clock that the settings ask for: the system's, but for a test double.

@@ -31,6 +31,8 @@ mod future;
 mod key_source;
 mod moves;
 mod payload;
+#[cfg(feature = "http")]
+pub mod route;
 mod service;
 mod step;
 mod watch;

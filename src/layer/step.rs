@@ -139,7 +139,8 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, keys: Result<Keys, Error
 
 /// Whether the handler may run unlocked for want of a key.
 pub(super) fn may_lack_it(core: &Core, error: &Error) -> bool {
-    core.settings.missing_path == MissingPath::RunUnlocked && matches!(error, Error::KeyNotFound(_))
+    core.settings.missing_path == MissingPath::RunUnlocked
+        && matches!(error, Error::KeyNotFound(_) | Error::RouteNotMatched(_))
 }
 
 /// In mode `observe`: the handler would have run without a lock.

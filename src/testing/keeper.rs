@@ -166,6 +166,11 @@ impl TestKeeper {
         self.clock.clone()
     }
 
+    #[cfg(feature = "http")]
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.state, &other.state)
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
         self.with(|state| state.is_gone())
     }

@@ -11,6 +11,7 @@
 mod dynamodb;
 mod events;
 mod from_keeper;
+mod requests;
 mod rows;
 mod settings;
 mod stage;

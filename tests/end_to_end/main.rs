@@ -5,6 +5,7 @@ mod batches;
 mod event_sources;
 mod extension;
 mod holds;
+mod http;
 mod in_process;
 mod inventory;
 mod layer;

@@ -8,7 +8,7 @@ use crate::error::Error;
 
 /// How a response is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(in crate::layer) enum Shape {
     ApiGatewayV1,
     ApiGatewayV2,
     Alb,
@@ -16,14 +16,14 @@ pub(super) enum Shape {
 
 /// What a busy key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BusyStatus {
+pub(in crate::layer) enum BusyStatus {
     Locked,
     Conflict,
 }
 
 /// A refusal, before it is written down. It names no key, holder or table: those are not the caller's to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(in crate::layer) struct Problem {
     status: u16,
     title: &'static str,
     detail: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct Problem {
 }
 
 /// What there is to say over HTTP, of those refusals that are the caller's to know.
-pub(super) fn problem(error: &Error, busy_status: BusyStatus) -> Option<Problem> {
+pub(in crate::layer) fn problem(error: &Error, busy_status: BusyStatus) -> Option<Problem> {
     match error {
         Error::LeaseBusy(busy) => {
             let (status, title) = match busy_status {
@@ -65,21 +65,73 @@ pub(super) fn problem(error: &Error, busy_status: BusyStatus) -> Option<Problem>
     }
 }
 
+/// What there is to say over HTTP of any refusal, where none may stay an error.
+#[cfg(feature = "http")]
+pub(in crate::layer) fn any_problem(error: &Error, busy_status: BusyStatus) -> Problem {
+    if let Some(problem) = problem(error, busy_status) {
+        return problem;
+    }
+    match error {
+        Error::StoreThrottled(_) | Error::StoreUnavailable(_) | Error::TransactionConflict(_) => Problem {
+            status: 503,
+            title: "Service Unavailable",
+            detail: "The request could not be taken up. Try again.",
+            retry_after: Some(1),
+        },
+        Error::KeyInvalid(_) | Error::KeyNotFound(_) => Problem {
+            status: 400,
+            title: "Bad Request",
+            detail: "The request does not say what it is about.",
+            retry_after: None,
+        },
+        _ => Problem {
+            status: 500,
+            title: "Internal Server Error",
+            detail: "The request could not be taken up.",
+            retry_after: None,
+        },
+    }
+}
+
+impl Problem {
+    fn headers(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let content_type = ("content-type", "application/problem+json".to_owned());
+        std::iter::once(content_type).chain(self.retry_after.map(|seconds| ("retry-after", seconds.to_string())))
+    }
+
+    fn body(&self) -> String {
+        let Self { status, title, detail, .. } = self;
+        json!({ "type": "about:blank", "title": title, "status": status, "detail": detail }).to_string()
+    }
+
+    /// The response as a route's handler would write it.
+    #[cfg(feature = "http")]
+    pub(in crate::layer) fn response(&self) -> ::http::Response<String> {
+        use ::http::{HeaderName, HeaderValue, StatusCode};
+
+        let mut response = ::http::Response::new(self.body());
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        for (name, value) in self.headers() {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                response.headers_mut().insert(HeaderName::from_static(name), value);
+            }
+        }
+        response
+    }
+}
+
 impl Shape {
     /// The response as its source reads it.
     pub(super) fn response(self, problem: &Problem) -> Value {
-        let Problem { status, title, detail, retry_after } = problem;
-        let mut headers = json!({ "content-type": "application/problem+json" });
-        if let Some(seconds) = retry_after {
-            headers["retry-after"] = seconds.to_string().into();
-        }
-        let body = json!({ "type": "about:blank", "title": title, "status": status, "detail": detail });
+        let Problem { status, title, .. } = problem;
+        let headers: serde_json::Map<_, _> =
+            problem.headers().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+        let multi = headers.iter().map(|(name, value)| (name.clone(), json!([value])));
+        let multi: serde_json::Map<_, _> = multi.collect();
         let mut response =
-            json!({ "statusCode": status, "headers": headers, "body": body.to_string(), "isBase64Encoded": false });
+            json!({ "statusCode": status, "headers": headers, "body": problem.body(), "isBase64Encoded": false });
         if self == Self::Alb {
             // A target group with multi-value headers reads only those, one without only the others.
-            let pairs = headers.as_object().into_iter().flatten();
-            let multi: serde_json::Map<_, _> = pairs.map(|(name, value)| (name.clone(), json!([value]))).collect();
             response["multiValueHeaders"] = multi.into();
             response["statusDescription"] = format!("{status} {title}").into();
         }

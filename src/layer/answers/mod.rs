@@ -6,7 +6,7 @@
 
 mod cause;
 mod closures;
-mod http;
+pub(super) mod http;
 mod source;
 
 use serde::Serialize;
