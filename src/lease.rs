@@ -6,6 +6,7 @@ mod condition;
 mod fence;
 mod guard;
 mod hold;
+mod metrics;
 mod scope;
 #[cfg(feature = "dynamodb")]
 mod transaction;
@@ -14,18 +15,24 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
+pub use self::metrics::LeaseMetrics;
 pub(crate) use self::scope::{SCOPE, Scope};
 #[cfg(feature = "dynamodb")]
 pub use self::transaction::{GuardedTransaction, TransactionError};
 use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
-use crate::keeper::client::{Grant, KeeperClient, Loss, Session};
+use crate::keeper::client::{Broken, Grant, KeeperClient, Loss, Session};
 use crate::key::LockKey;
-use crate::metrics;
+use crate::metrics::COUNTERS;
 use crate::protocol::{FencingToken, OwnerId};
 use crate::session::{CheckAnswer, Table};
+
+/// How long the keeper gets to tell its counts, which wait for nothing.
+const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The lease that a handler runs under.
 ///
@@ -190,7 +197,7 @@ impl Lease {
         let Some(link) = &self.0.link else { return Ok(Duration::MAX) };
         let asked = self.ask(link);
         if let Err(error @ Error::Unconfirmed(_)) = &asked {
-            metrics::COUNTERS.unconfirmed.add_one();
+            COUNTERS.unconfirmed.add_one();
             if link.enforced {
                 tracing::warn!(%error, "a lease could not be confirmed");
             }
@@ -263,6 +270,42 @@ impl Lease {
                 Some(hold) => Ok(LeaseGuard::new(self.clone(), Some(hold))),
                 None => Err(given_back()),
             },
+        }
+    }
+
+    /// What this lease has taken up to now: requests, waiting, failures, and capacity as far as DynamoDB told.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # async fn f() -> Result<(), Error> {
+    /// let metrics = Lease::current()?.metrics().await?;
+    /// tracing::info!(waited = ?metrics.waited, writes = metrics.write_requests, renewals = metrics.renewals, "locked");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A lease that was lost has its counts still. In the modes `observe` and `off` they are zero where no lease was asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`] once the lease was given
+    /// back.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub async fn metrics(&self) -> Result<LeaseMetrics, Error> {
+        let Some(link) = &self.0.link else { return Ok(LeaseMetrics::default()) };
+        if link.session.is_given_back() {
+            return Err(given_back());
+        }
+        let Some(number) = link.session.count() else { return Ok(LeaseMetrics::default()) };
+        match timeout(COUNTED_WITHIN, poll_fn(|cx| link.session.poll_counted(cx, number))).await {
+            Ok(Ok(counted)) => Ok(LeaseMetrics::new(&counted)),
+            Ok(Err(Broken::Closed)) => Err(given_back()),
+            Ok(Err(Broken::Gone(reason) | Broken::Version(reason))) => Err(KeeperGone { reason }.into()),
+            Err(_) => Err(KeeperGone { reason: "it did not tell its counts in time".to_owned() }.into()),
         }
     }
 

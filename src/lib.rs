@@ -106,10 +106,10 @@ pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::batch::{BatchLayer, BatchLayerBuilder};
-pub use layer::{HeldLease, LeaseLayer, LeaseLayerBuilder, Leasehold};
+pub use layer::{HeldLease, KeyState, LeaseLayer, LeaseLayerBuilder, Leasehold};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;
-pub use lease::{Lease, LeaseGuard};
+pub use lease::{Lease, LeaseGuard, LeaseMetrics};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};

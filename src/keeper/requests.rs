@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::task::{self, JoinSet};
 
 use super::flights::Flight;
+use super::lease_counts::LeaseCounts;
 use super::shared::{Shared, set};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId};
 use crate::store::Lock;
@@ -60,10 +61,11 @@ impl Requests {
         request: Request,
         limit: Duration,
         flight: Option<Flight>,
+        counts: &Arc<LeaseCounts>,
     ) {
         let purpose = Purpose::of(&request);
         let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
-        let (shared, lock) = (shared.clone(), lock.clone());
+        let (shared, lock, counts) = (shared.clone(), lock.clone(), counts.clone());
         let mut unwanted = self.unwanted.subscribe();
         let withdrawn = async move {
             match purpose {
@@ -72,7 +74,7 @@ impl Requests {
             }
         };
         let handle = self.tasks.spawn(async move {
-            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), withdrawn).await;
+            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), Some(&counts), withdrawn).await;
             (answer, flight)
         });
         self.sent.push((handle.id(), id, purpose));
@@ -95,7 +97,7 @@ impl Requests {
                 // A store that panics has not answered; the write may have been applied.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
-                    (error.id(), Answer { outcome: Outcome::Failed(failure), date: None }, None)
+                    (error.id(), Answer::new(Outcome::Failed(failure), None), None)
                 }
             };
             if let Some(at) = self.sent.iter().position(|(sent, ..)| *sent == task) {

@@ -15,6 +15,7 @@ use super::acquisition::Acquisition;
 use super::answers::Refuse;
 use super::builder::LeaseLayerBuilder;
 use super::core::Core;
+use super::inspect::{KeyState, inspect};
 use crate::error::{AlreadyHeld, Error, KeyInvalid, ReleaseFailed, SettingsError};
 use crate::keeper::client::{Grant, Released};
 use crate::key::LockKey;
@@ -137,6 +138,37 @@ impl Leasehold {
             Err(Error::LeaseBusy(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Looks at a key without taking it: one consistent read, which needs `dynamodb:GetItem` and nothing else.
+    ///
+    /// It waits for nobody, changes nothing, and works in every mode. What it shows may be over a moment later, so it is
+    /// for people and dashboards, not for decisions: to work on a key, take its lease.
+    ///
+    /// ```
+    /// use leasehold::{Error, KeyState, Leasehold};
+    ///
+    /// # async fn f(locks: &Leasehold) -> Result<(), Error> {
+    /// match locks.inspect("imports:nightly").await? {
+    ///     KeyState::Held { holder, retry_after, .. } => println!("held by {holder:?}, whose lease can end in {retry_after:?}"),
+    ///     state => println!("not held: {state:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignRow`](crate::error::ForeignRow) and [`MalformedRow`](crate::error::MalformedRow) where the row is no lock
+    /// of this format; what DynamoDB or the keeper have against the read, as with [`acquire`](Self::acquire). It is sent
+    /// once: what may pass is left to the caller to try again.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is left behind.
+    pub async fn inspect(&self, key: impl Into<String>) -> Result<KeyState, Error> {
+        let key = self.key(key.into())?;
+        inspect(&self.core, self.within.context(), key).await
     }
 
     async fn take(&self, key: LockKey, wait: Duration) -> Result<HeldLease, Error> {

@@ -35,7 +35,7 @@ pub struct Acquire {
     pub holder: HolderInfo,
 }
 
-const fn yes() -> bool {
+pub(super) const fn yes() -> bool {
     true
 }
 

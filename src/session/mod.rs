@@ -5,11 +5,13 @@
 
 mod acquire;
 mod frame;
+mod look;
 mod message;
 mod version;
 
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
+pub use look::{Counted, Inspect, Inspected, RowState};
 pub use message::{AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
 pub use version::{VERSION, VersionRange};

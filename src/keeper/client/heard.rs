@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::lost;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
-use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, VersionRange};
+use crate::session::{AnswerTo as _, Counted, ErrorKind, FailKind, FromKeeper, RowState, VersionRange};
 
-/// The one acquisition that a layer makes in a session.
+/// The one acquisition, or look, that a layer makes in a session.
 pub(super) const ID: u64 = 1;
 
 /// A lease, as it was granted.
@@ -56,6 +56,10 @@ pub(crate) struct Heard {
     pub(super) at_risk: bool,
     pub(super) lost: Option<String>,
     pub(super) released: Option<Released>,
+    pub(super) inspected: Option<RowState>,
+    /// The last answer to `count`, and how many there were.
+    pub(super) counted: Option<Counted>,
+    pub(super) counts: u64,
     pub(super) broken: Option<Broken>,
     /// Whether the release was sent: from then on a failure is the release's.
     pub(super) releasing: bool,
@@ -71,6 +75,9 @@ impl Heard {
             at_risk: false,
             lost: None,
             released: None,
+            inspected: None,
+            counted: None,
+            counts: 0,
             broken: None,
             releasing: false,
         }
@@ -118,6 +125,11 @@ impl Heard {
             FromKeeper::Lost { reason, .. } => {
                 // The first reason is the right one: what comes after follows from it.
                 self.lost.get_or_insert(reason);
+            }
+            FromKeeper::Inspected(inspected) => self.inspected = Some(inspected.row),
+            FromKeeper::Counted(counted) => {
+                self.counted = Some(*counted);
+                self.counts += 1;
             }
             FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Error { .. } => {}
         }

@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
 use super::socket::Reading;
 use super::wakers::Wakers;
-use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper, VersionRange};
+use crate::session::{Acquire, Counted, FailKind, FrameError, Inspect, ReleaseReason, RowState, ToKeeper, VersionRange};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ struct State {
     heard: Heard,
     /// Whether `acquire` was sent.
     asked: bool,
+    /// How often `count` was sent.
+    counts_asked: u64,
 }
 
 /// How a lease was lost.
@@ -55,7 +57,7 @@ impl Session {
         let waker = Waker::from(wakers.clone());
         let connection = open(waker.clone())?;
         connection.send(begin)?;
-        let state = Mutex::new(State { connection, heard: Heard::new(versions), asked: false });
+        let state = Mutex::new(State { connection, heard: Heard::new(versions), asked: false, counts_asked: 0 });
         Ok(Self { place, state, waker, wakers })
     }
 
@@ -81,6 +83,45 @@ impl Session {
     pub(crate) fn poll_answer(&self, cx: &mut Context<'_>) -> Poll<Result<Answer, Broken>> {
         self.poll_for(cx, |heard| match &heard.answer {
             Some(answer) => Some(Ok(answer.clone())),
+            None => heard.broken.clone().map(Err),
+        })
+    }
+
+    /// Asks how a row stands, under the id that this session's lines carry; in place of [`acquire`](Self::acquire).
+    pub(crate) fn inspect(&self, mut inspect: Box<Inspect>) {
+        inspect.id = ID;
+        self.send(&mut self.state(), ToKeeper::Inspect(inspect));
+    }
+
+    /// Waits for the answer to [`inspect`](Self::inspect).
+    pub(crate) fn poll_inspected(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Result<RowState, (FailKind, String)>, Broken>> {
+        self.poll_for(cx, |heard| match (&heard.inspected, &heard.answer) {
+            (Some(row), _) => Some(Ok(Ok(row.clone()))),
+            (None, Some(Answer::Failed { kind, message })) => Some(Ok(Err((*kind, message.clone())))),
+            _ => heard.broken.clone().map(Err),
+        })
+    }
+
+    /// Asks what the lease has taken up to now; `None` where none was asked for. The number is for
+    /// [`poll_counted`](Self::poll_counted).
+    pub(crate) fn count(&self) -> Option<u64> {
+        let mut state = self.state();
+        if !state.asked {
+            return None;
+        }
+        state.counts_asked += 1;
+        let number = state.counts_asked;
+        self.send(&mut state, ToKeeper::Count { id: ID });
+        Some(number)
+    }
+
+    /// Waits for the answer to this [`count`](Self::count), or to a later one.
+    pub(crate) fn poll_counted(&self, cx: &mut Context<'_>, number: u64) -> Poll<Result<Counted, Broken>> {
+        self.poll_for(cx, |heard| match heard.counted.filter(|_| heard.counts >= number) {
+            Some(counted) => Some(Ok(counted)),
             None => heard.broken.clone().map(Err),
         })
     }
