@@ -106,7 +106,7 @@ pub mod testing;
 
 pub use error::{Error, InvocationError, SettingsError};
 pub use layer::batch::{BatchLayer, BatchLayerBuilder};
-pub use layer::{HeldLease, KeyState, LeaseLayer, LeaseLayerBuilder, Leasehold};
+pub use layer::{BlockingLease, HeldLease, KeyState, LeaseLayer, LeaseLayerBuilder, Leasehold};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard, LeaseMetrics};

@@ -48,9 +48,13 @@ pub struct LeaseLost {
     pub reason: String,
 }
 
-/// An outer layer of the same invocation holds this very key: waiting for it would never end.
+/// This invocation holds this very key already, by a layer or by hand: waiting for it would never end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("this invocation holds `{key}` already: give the two layers templates or namespaces of their own")]
+#[error(
+    "this invocation holds `{key}` already, and waiting for itself would never end: work under the lease that it has \
+     (`Lease::current`, `Lease::named`, or the one that was taken by hand), or give the two layers, or the layer and what is \
+     taken by hand, keys, namespaces or tables of their own"
+)]
 #[non_exhaustive]
 pub struct AlreadyHeld {
     /// What is locked.

@@ -56,7 +56,24 @@ pub(crate) struct KeeperClient {
     double: Option<TestKeeper>,
 }
 
+/// Which keeper a client asks, as far as clients of this process differ in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KeeperName {
+    socket: PathBuf,
+    /// A test double's.
+    double: usize,
+}
+
 impl KeeperClient {
+    /// Which keeper it asks.
+    pub(crate) fn name(&self) -> KeeperName {
+        #[cfg(feature = "testing")]
+        let double = self.double.as_ref().map_or(0, TestKeeper::identity);
+        #[cfg(not(feature = "testing"))]
+        let double = 0;
+        KeeperName { socket: self.socket.clone(), double }
+    }
+
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             choice: settings.keeper,

@@ -28,12 +28,7 @@ impl Looks {
     /// # Errors
     ///
     /// When a field can't be served, or too many are under way.
-    pub(super) fn begin(
-        &mut self,
-        shared: &Arc<Shared>,
-        outbox: &Arc<Outbox>,
-        inspect: Inspect,
-    ) -> Result<(), String> {
+    pub(super) fn begin(&mut self, shared: &Arc<Shared>, outbox: &Arc<Outbox>, inspect: Inspect) -> Result<(), String> {
         while self.0.try_join_next().is_some() {}
         if self.0.len() >= MAX_LOOKS {
             return Err(format!("a session may have at most {MAX_LOOKS} looks under way"));

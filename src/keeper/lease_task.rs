@@ -260,7 +260,9 @@ impl LeaseTask {
             _ if row.granted_at.is_none() => self.count_undone(),
             // Counted when it was lost.
             _ if row.lost => {}
-            Some(order) if order.is_crash() && self.to.terms.on_crash == OnCrash::Expire => counters.abandoned.add_one(),
+            Some(order) if order.is_crash() && self.to.terms.on_crash == OnCrash::Expire => {
+                counters.abandoned.add_one()
+            }
             Some(order) if order.is_crash() => counters.crash_releases.add_one(),
             Some(_) => counters.given_back.add_one(),
             None => counters.lost.add_one(),

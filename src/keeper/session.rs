@@ -151,7 +151,15 @@ impl Session {
         self.leases.insert(id, lease);
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
-        let task = LeaseTask::new(Assignment { shared, desk, outbox: self.outbox.clone(), id, peer: self.peer, terms, counts });
+        let task = LeaseTask::new(Assignment {
+            shared,
+            desk,
+            outbox: self.outbox.clone(),
+            id,
+            peer: self.peer,
+            terms,
+            counts,
+        });
         self.keeper.inner.tasks.spawn(task.run());
     }
 

@@ -1,7 +1,7 @@
 //! What a layer knows, whatever its handler: settings, keeper, clock; and what follows from them for one invocation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lambda_runtime::Context;
@@ -9,7 +9,7 @@ use lambda_runtime::Context;
 use crate::budget::{Budget, Deadline};
 use crate::clock::{Clock, Now, SystemClock};
 use crate::error::{DeadlineTooClose, Error, Unlocked};
-use crate::keeper::client::KeeperClient;
+use crate::keeper::client::{KeeperClient, KeeperName};
 use crate::key::LockKey;
 use crate::lease::{Hold, Lease, Scope};
 use crate::protocol::HolderInfo;
@@ -30,6 +30,8 @@ pub(super) struct Core {
     name: Arc<str>,
     keeper: Arc<KeeperClient>,
     reserve_warned: AtomicBool,
+    /// The most that was left when an invocation began, in milliseconds.
+    most_left_ms: AtomicU64,
 }
 
 /// A budget, and the moment from which it counts.
@@ -50,7 +52,14 @@ impl Core {
     pub(super) fn new(settings: Settings, name: String) -> Self {
         let keeper = Arc::new(KeeperClient::new(&settings));
         let clock = clock(&settings);
-        Self { settings, clock, name: name.into(), keeper, reserve_warned: AtomicBool::new(false) }
+        Self {
+            settings,
+            clock,
+            name: name.into(),
+            keeper,
+            reserve_warned: AtomicBool::new(false),
+            most_left_ms: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -70,12 +79,29 @@ impl Core {
 
     /// Begins this invocation's session.
     pub(super) fn begin(&self, context: &Context) -> Result<Arc<Hold>, Error> {
+        self.note_remaining(context);
         let deadline_ms = match Deadline::from_epoch_ms(context.deadline) {
             Deadline::Known(deadline) => Some(deadline.as_millis()),
             Deadline::Unknown => None,
         };
         let session = self.keeper.begin(&context.request_id, deadline_ms)?;
         Ok(Arc::new(Hold::new(Arc::new(session))))
+    }
+
+    /// Which keeper it asks.
+    pub(super) fn keeper_name(&self) -> KeeperName {
+        self.keeper.name()
+    }
+
+    /// An invocation begins: what is left of it now is what its work can have at most.
+    pub(super) fn note_remaining(&self, context: &Context) {
+        let left = Deadline::from_epoch_ms(context.deadline).remaining(self.clock.now().wall);
+        self.most_left_ms.fetch_max(left.map_or(0, millis), Ordering::Relaxed);
+    }
+
+    /// Whether it is this invocation that is late, or every one: what is known of the others is told with it.
+    pub(super) fn too_close(&self, error: DeadlineTooClose) -> DeadlineTooClose {
+        error.of_invocations_with(Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed)))
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -87,7 +113,8 @@ impl Core {
     pub(super) fn plan_within(&self, context: &Context, max_wait: Duration) -> Result<Planned, DeadlineTooClose> {
         let reserve = self.settings.reserve;
         let now = self.clock.now();
-        let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)?;
+        let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)
+            .map_err(|error| self.too_close(error))?;
         if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 layer = self.name(),

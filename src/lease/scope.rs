@@ -24,7 +24,7 @@ struct Node {
 impl Scope {
     /// A layer's scope, within the one that is being polled.
     pub(crate) fn enter(name: Arc<str>, lease: Result<Lease, Unlocked>) -> Self {
-        Self(Arc::new(Node { name, lease, outer: SCOPE.try_get().ok() }))
+        Self(Arc::new(Node { name, lease, outer: Self::around() }))
     }
 
     /// The innermost layer's lease. Where that layer runs unlocked, an outer one's would be a lease on something else.
@@ -46,7 +46,17 @@ impl Scope {
 
     /// Whether a layer around the one that is being polled holds this row.
     pub(crate) fn holds(is_it: impl Fn(&Lease) -> bool) -> bool {
-        SCOPE.try_with(|scope| scope.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)).unwrap_or(false)
+        Self::around().is_some_and(|scope| scope.has(is_it))
+    }
+
+    /// The scope that is being polled, for who takes it along to where it is not.
+    pub(crate) fn around() -> Option<Self> {
+        SCOPE.try_get().ok()
+    }
+
+    /// Whether one of its layers has this lease.
+    pub(crate) fn has(&self, is_it: impl Fn(&Lease) -> bool) -> bool {
+        self.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)
     }
 
     fn each(&self) -> impl Iterator<Item = &Node> {

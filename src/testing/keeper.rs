@@ -162,6 +162,11 @@ impl TestKeeper {
         self.clock.clone()
     }
 
+    /// Tells this double from all others that live.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.state).addr()
+    }
+
     pub(crate) fn is_gone(&self) -> bool {
         self.with(|state| state.is_gone())
     }

@@ -33,7 +33,9 @@ impl State {
                 let (owner, lease, unchanged_for) = match held {
                     // One that goes on renewing is never seen the same for long.
                     Held::Elsewhere { owner, until: None, .. } => (*owner, retry_after, Duration::ZERO),
-                    Held::Elsewhere { owner, since, .. } => (*owner, retry_after + now.since(*since), now.since(*since)),
+                    Held::Elsewhere { owner, since, .. } => {
+                        (*owner, retry_after + now.since(*since), now.since(*since))
+                    }
                     Held::Here(lease) => (lease.owner, lease.length, Duration::ZERO),
                 };
                 RowState::Held {

@@ -14,7 +14,9 @@ use super::connection::Connection;
 use super::heard::{Answer, Broken, Grant, Heard, ID, Released};
 use super::socket::Reading;
 use super::wakers::Wakers;
-use crate::session::{Acquire, Counted, FailKind, FrameError, Inspect, ReleaseReason, RowState, ToKeeper, VersionRange};
+use crate::session::{
+    Acquire, Counted, FailKind, FrameError, Inspect, ReleaseReason, RowState, ToKeeper, VersionRange,
+};
 
 /// A session of one invocation, for at most one acquisition.
 #[derive(Debug)]

@@ -35,7 +35,10 @@ const HOSTILE: [(ErrorKind, &[u8]); 23] = [
     (ErrorKind::Message, b"{\"type\":\"release\",\"type\":\"release\",\"id\":1,\"reason\":\"finished\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"acquire\",\"id\":\"one\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"inspect\",\"id\":1,\"key\":\"k\"}\n"),
-    (ErrorKind::Message, b"{\"type\":\"inspect\",\"id\":1,\"key\":7,\"table\":{\"name\":\"l\",\"key_attribute\":\"k\"}}\n"),
+    (
+        ErrorKind::Message,
+        b"{\"type\":\"inspect\",\"id\":1,\"key\":7,\"table\":{\"name\":\"l\",\"key_attribute\":\"k\"}}\n",
+    ),
     (ErrorKind::Message, b"{\"type\":\"count\",\"id\":{}}\n"),
     (ErrorKind::Message, b"[1,2,3]\n"),
     (ErrorKind::Message, b"null\n"),

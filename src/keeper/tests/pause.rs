@@ -40,7 +40,8 @@ fn wire() -> Wire {
 async fn an_answer_that_was_there_before_the_end_of_the_pause_counts() {
     let wire = wire();
     let lock = Lock { table: Table::new("locks"), key: "a".to_owned(), holder: HolderInfo::default() };
-    let mut sending = tokio_test::task::spawn(wire.send(&lock, Request::Read, LIMIT, None, None, std::future::pending()));
+    let mut sending =
+        tokio_test::task::spawn(wire.send(&lock, Request::Read, LIMIT, None, None, std::future::pending()));
     assert_pending!(sending.poll());
     advance(PAUSE).await;
     assert_eq!(sending.await.outcome, Outcome::Written { version: Version::Counter(7) });
