@@ -24,6 +24,7 @@
 mod context;
 mod found;
 mod lock_key;
+mod names;
 mod namespace;
 mod nested;
 mod parse;
@@ -40,6 +41,7 @@ mod tests;
 pub use context::{ContextField, ContextValues};
 pub use found::Found;
 pub use lock_key::{KeyError, LockKey, MAX_KEY_BYTES};
+pub(crate) use names::names;
 pub use namespace::{Namespace, NamespaceError};
 pub use parse_error::{TemplateError, TemplateErrorKind};
 pub use path::{Path, Segment};

@@ -99,9 +99,9 @@ impl Core {
         self.most_left_ms.fetch_max(left.map_or(0, millis), Ordering::Relaxed);
     }
 
-    /// Whether it is this invocation that is late, or every one: what is known of the others is told with it.
-    pub(super) fn too_close(&self, error: DeadlineTooClose) -> DeadlineTooClose {
-        error.of_invocations_with(Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed)))
+    /// The most that was left when an invocation began. It tells one that is late from one that is like all others.
+    pub(super) fn most_left(&self) -> Duration {
+        Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed))
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -114,7 +114,7 @@ impl Core {
         let reserve = self.settings.reserve;
         let now = self.clock.now();
         let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)
-            .map_err(|error| self.too_close(error))?;
+            .map_err(|error| error.of_invocations_with(self.most_left()))?;
         if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 layer = self.name(),

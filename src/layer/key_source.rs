@@ -5,7 +5,7 @@ use std::fmt;
 use lambda_runtime::{Context, LambdaEvent};
 
 use crate::error::{Error, KeyInvalid, KeyNotFound};
-use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template};
+use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template, names};
 
 /// Picks the key of an invocation.
 ///
@@ -30,7 +30,7 @@ pub struct ByTemplate(pub(super) Template);
 
 impl<T> KeySource<T> for ByTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
-        self.0.resolve(namespace, raw, &values(&event.context)).map_err(|error| no_key(&self.0, error))
+        self.0.resolve(namespace, raw, &values(&event.context)).map_err(|error| no_key(&self.0, error, raw, false))
     }
 }
 
@@ -42,13 +42,16 @@ pub struct ByRecordTemplate(pub(super) Template);
 impl<T> KeySource<T> for ByRecordTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
         let resolved = self.0.resolve_into_strings(namespace, raw, &values(&event.context));
-        resolved.map_err(|error| no_key(&self.0, error))
+        resolved.map_err(|error| no_key(&self.0, error, raw, true))
     }
 }
 
-fn no_key(template: &Template, error: ResolveError) -> Error {
+fn no_key(template: &Template, error: ResolveError, raw: &str, into_strings: bool) -> Error {
     match error {
-        ResolveError::Missing(missing) => KeyNotFound { template: template.source().to_owned(), missing }.into(),
+        ResolveError::Missing(missing) => {
+            let has = missing.path.segments().get(..missing.depth).and_then(|steps| names(raw, steps, into_strings));
+            KeyNotFound { template: template.source().to_owned(), missing, has }.into()
+        }
         error => KeyInvalid::from_template(template.source(), error).into(),
     }
 }

@@ -91,7 +91,8 @@ impl Work {
     pub(super) fn check_reserve(&self, core: &Core) -> Result<(), DeadlineTooClose> {
         match (self.left(), self.reserve) {
             (Some(remaining), Some(reserve)) if self.is_enforced && remaining <= reserve => {
-                Err(core.too_close(DeadlineTooClose::new(remaining, reserve)))
+                let most = core.most_left().saturating_sub(self.margin);
+                Err(DeadlineTooClose::new(remaining, reserve).of_invocations_with(most))
             }
             _ => Ok(()),
         }
