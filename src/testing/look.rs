@@ -10,6 +10,9 @@ use crate::session::{Counted, FailKind, FromKeeper, Inspect, Inspected, RowState
 impl State {
     /// Answers a look at a key.
     pub(super) fn inspect(&mut self, session: u64, inspect: Inspect) {
+        if self.is_gone() {
+            return;
+        }
         let Inspect { id, key, table, .. } = inspect;
         self.settle();
         let line = match &self.health {
@@ -54,6 +57,9 @@ impl State {
 
     /// Tells what a session's lease has taken.
     pub(super) fn count(&mut self, session: u64, id: u64) {
+        if self.is_gone() {
+            return;
+        }
         self.settle();
         let counted = self.sessions.get(&session).and_then(|session| session.counted);
         let line = match counted {

@@ -181,7 +181,7 @@ impl State {
 
     pub(super) fn give_away(&mut self, key: String, holder: HolderInfo, until: Option<Mono>) {
         self.lose(&key, "the row now belongs to another owner");
-        self.raise(&key);
+        self.versions.insert(key.clone(), self.token);
         let (owner, since) = (OwnerId::random(), self.now());
         self.held.insert(key, Held::Elsewhere { holder: Box::new(holder), owner, since, until });
     }
