@@ -135,7 +135,7 @@ pub struct DeadlineTooClose {
     pub remaining: Duration,
     /// What the work and its cleanup need.
     pub reserve: Duration,
-    /// The most that was left when an invocation began, this one among them; `None` where nobody has looked. A reserve
+    /// The most that was left when an invocation began, this one among them; `None` where that is not known. A reserve
     /// that is not shorter is longer than the function's timeout: no invocation will ever get a lease.
     pub at_begin: Option<Duration>,
 }
@@ -148,7 +148,9 @@ impl DeadlineTooClose {
     /// The same, with the most that an invocation had when it began.
     #[must_use]
     pub(crate) fn of_invocations_with(self, at_begin: Duration) -> Self {
-        Self { at_begin: Some(at_begin.max(self.remaining)), ..self }
+        // One whose deadline was over from the first tells nothing of the others.
+        let at_begin = Some(at_begin.max(self.remaining)).filter(|at_begin| !at_begin.is_zero());
+        Self { at_begin, ..self }
     }
 
     /// Whether every invocation will be refused, and not only one that came late: the reserve is longer than what

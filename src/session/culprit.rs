@@ -39,7 +39,9 @@ fn field<T: DeserializeOwned>(line: &Value, error: &str) -> Option<String> {
         });
         return lacking.map(|(name, _)| name.clone());
     }
-    let culprit = outer.keys().take(MOST_FIELDS).find(|name| fails_otherwise(without(outer, name)))?;
+    // Without its type a line always fails otherwise.
+    let (of_type, others): (Vec<_>, Vec<_>) = outer.keys().take(MOST_FIELDS).partition(|name| *name == "type");
+    let culprit = others.into_iter().chain(of_type).find(|name| fails_otherwise(without(outer, name)))?;
     let Some(Value::Object(inner)) = outer.get(culprit) else { return Some(culprit.clone()) };
     let within = inner.keys().take(MOST_FIELDS).find(|name| {
         let mut line = outer.clone();
@@ -108,6 +110,7 @@ mod tests {
             assert!(said.starts_with(expected) || said.ends_with(expected), "{said}");
             assert!(!said.contains("struct") && !said.contains("u64") && !said.contains("enum"), "{said}");
         }
+        assert!(said::<FromKeeper>(r#"{"type":"began","version":"1"}"#).starts_with("`version`: "));
         let granted = r#"{"type":"granted","id":1,"owner":"00000000-0000-4000-8000-000000000000","valid_for_ms":1,"waited_ms":1,"attempts":-1}"#;
         assert!(
             said::<FromKeeper>(granted).starts_with("`attempts`: invalid value"),
