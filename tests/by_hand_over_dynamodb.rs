@@ -2,6 +2,7 @@
 //! embedded DynamoDB.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -163,4 +164,30 @@ fn a_table_that_is_not_there_is_told() {
     let locks = builder.environment::<String, String>([]).build().unwrap();
     assert_eq!(locks.inspect_blocking("k").unwrap_err().error_type(), "TableNotFound");
     assert_eq!(locks.acquire_blocking("k", WAIT).unwrap_err().error_type(), "TableNotFound");
+}
+
+/// `examples/script.rs`, as a process of its own.
+fn script(key: &str, program: &[&str]) -> Output {
+    let (dynamodb, _) = dynamodb();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["run", "--quiet", "--all-features", "--example", "script", "--", key]).args(program);
+    let variables = [
+        ("LEASEHOLD_TABLE", "locks"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()),
+        ("AWS_REGION", "eu-central-1"),
+        ("AWS_ACCESS_KEY_ID", "AKID"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+    ];
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).envs(variables).output().unwrap()
+}
+
+#[test]
+fn the_script_of_the_examples_runs_a_program_under_a_lease_and_leaves_a_free_row() {
+    let output = script("exports", &["/bin/sh", "-c", "sleep 0.2"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("exports: waited"), "{said}");
+    assert!(row("exports").is_some() && !is_held("exports"));
+    let output = script("exports", &["/bin/sh", "-c", "exit 3"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!is_held("exports"));
 }
