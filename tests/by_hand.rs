@@ -354,6 +354,16 @@ async fn a_reserve_that_no_invocation_has_is_told_apart_from_one_that_came_late(
     let said = too_close.to_string();
     assert!(said.contains("the reserve of 40s is longer") && said.contains("30s were left when it began"), "{said}");
 
+    // An outer layer that has waited makes the inner one late, also for the first invocation that it sees.
+    let handler = service_fn(|_: LambdaEvent<Value>| async { Ok::<_, Error>(()) });
+    let inner = LeaseLayer::builder("orders:{id}").reserve(Duration::from_secs(12)).test_keeper(&keeper);
+    let outer = LeaseLayer::builder("tenants:{id}").reserve(Duration::from_secs(1)).max_wait(Duration::from_secs(25));
+    let outer = outer.test_keeper(&keeper).build().unwrap();
+    let mut service = outer.layer(inner.build().unwrap().layer(handler));
+    keeper.hold_elsewhere_for("tenants:17", Duration::from_secs(20));
+    let refused = keeper.invoke(&mut service, json!({ "id": 17 })).await.unwrap_err().to_string();
+    assert!(refused.contains("10s are left") && refused.contains("up to 30s, so this one came late"), "{refused}");
+
     // In a handler that has used up most of its time, a reserve of 10 s is none that no invocation has.
     let locks = Leasehold::builder().reserve(Duration::from_secs(10)).test_keeper(&keeper).build().unwrap();
     let locks = locks.for_invocation(&context(&keeper));

@@ -70,16 +70,6 @@ fn a_script_that_blocks_keeps_its_lease_and_the_row_is_free_behind_its_release_a
     assert!(!is_held("scripts"), "a program may end with this drop, and its keeper with it");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_drop_of_a_programs_lease_waits_for_the_row() {
-    let lease = tokio::task::spawn_blocking(|| locks("leasehold/1", Duration::from_secs(30))).await.unwrap();
-    let lease = lease.acquire("programs", WAIT).await.unwrap();
-    tokio::task::block_in_place(|| {
-        drop(lease);
-        std::thread::spawn(|| assert!(!is_held("programs"))).join().unwrap();
-    });
-}
-
 #[test]
 fn a_lease_that_was_waited_for_and_taken_over_counts_what_that_took() {
     let locks = locks("leasehold/1", Duration::from_secs(30));

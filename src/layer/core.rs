@@ -101,7 +101,7 @@ impl Core {
 
     /// The most that was left when an invocation began. It tells one that is late from one that is like all others.
     pub(super) fn most_left(&self) -> Duration {
-        Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed))
+        Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed)).max(Scope::most_left())
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -195,7 +195,7 @@ impl Core {
 
     /// The scope that the handler runs in.
     pub(super) fn scope(&self, lease: Result<Lease, Unlocked>) -> Scope {
-        Scope::enter(self.name.clone(), lease)
+        Scope::enter(self.name.clone(), lease, self.most_left())
     }
 
     /// Whether a layer around this one has taken this row for the same invocation.
