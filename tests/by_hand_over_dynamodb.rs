@@ -13,7 +13,6 @@ use leasehold::{KeeperChoice, KeyState, Leasehold};
 use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
 use tokio::runtime::Runtime;
 
-#[allow(dead_code, reason = "other tests need more of it")]
 mod support;
 
 const WAIT: Duration = Duration::from_secs(30);

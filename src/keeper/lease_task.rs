@@ -94,7 +94,7 @@ impl LeaseTask {
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
         Self {
             machine: Machine::Contending(Box::new(contender)),
-            requests: Requests::default(),
+            requests: Requests::new(to.counts.clone()),
             closing: to.shared.closing.subscribe(),
             asked: now.mono,
             noted: Vec::new(),
@@ -230,12 +230,11 @@ impl LeaseTask {
         if let Some(row) = &self.row {
             shared.standings.forget(row.owner);
         }
-        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
-            if order.is_crash() && terms.on_crash == OnCrash::Expire {
-                event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
-                self.machine.abandon();
-                return;
-            }
+        let left = order.is_crash() && terms.on_crash == OnCrash::Expire;
+        if let Some(row) = self.row.as_ref().filter(|row| left && row.granted_at.is_some()) {
+            event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
+            self.machine.abandon();
+            return;
         }
         self.requests.withdraw();
         // What was not granted has no work under it that `on_crash` could be about.

@@ -49,9 +49,15 @@ pub(super) struct Requests {
     sent: Vec<(task::Id, RequestId, Purpose)>,
     /// Set when nobody wants the row any more.
     unwanted: watch::Sender<bool>,
+    counts: Arc<LeaseCounts>,
 }
 
 impl Requests {
+    /// Those of a lease whose requests are counted here.
+    pub(super) fn new(counts: Arc<LeaseCounts>) -> Self {
+        Self { counts, ..Self::default() }
+    }
+
     /// Sends a request; a write is in flight when this returns, by the flight it is given or one of its own.
     pub(super) fn send(
         &mut self,
@@ -61,11 +67,10 @@ impl Requests {
         request: Request,
         limit: Duration,
         flight: Option<Flight>,
-        counts: &Arc<LeaseCounts>,
     ) {
         let purpose = Purpose::of(&request);
         let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
-        let (shared, lock, counts) = (shared.clone(), lock.clone(), counts.clone());
+        let (shared, lock, counts) = (shared.clone(), lock.clone(), self.counts.clone());
         let mut unwanted = self.unwanted.subscribe();
         let withdrawn = async move {
             match purpose {

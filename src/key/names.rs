@@ -31,7 +31,7 @@ pub(crate) fn names(event: &str, steps: &[Segment], into_strings: bool) -> Optio
         }
         Segment::Index(index) => {
             let elements: Vec<&RawValue> = serde_json::from_str(event).ok()?;
-            *elements.get(*index)?
+            elements.get(*index)?
         }
     };
     names(at.get(), rest, into_strings)

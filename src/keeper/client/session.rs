@@ -96,10 +96,7 @@ impl Session {
     }
 
     /// Waits for the answer to [`inspect`](Self::inspect).
-    pub(crate) fn poll_inspected(
-        &self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Result<RowState, (FailKind, String)>, Broken>> {
+    pub(crate) fn poll_inspected(&self, cx: &mut Context<'_>) -> Poll<Result<Looked, Broken>> {
         self.poll_for(cx, |heard| match (&heard.inspected, &heard.answer) {
             (Some(row), _) => Some(Ok(Ok(row.clone()))),
             (None, Some(Answer::Failed { kind, message })) => Some(Ok(Err((*kind, message.clone())))),
@@ -291,6 +288,9 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// How a row stands, or why that could not be told.
+pub(crate) type Looked = Result<RowState, (FailKind, String)>;
 
 /// What a session owes its keeper at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ impl LeaseTask {
             }
         }
         let flight = if purpose == Purpose::Release { self.debt.take() } else { None };
-        self.requests.send(shared, &terms.lock, id, request, timeout, flight, &self.to.counts);
+        self.requests.send(shared, &terms.lock, id, request, timeout, flight);
     }
 
     fn hold(&mut self, acquired: Acquired, unwanted: bool) {
