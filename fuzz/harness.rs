@@ -292,7 +292,7 @@ impl Store for Shared {
         let wants = matches!(request, Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read);
         let mood = store.mood.load(Ordering::Relaxed);
         if mood == 1 && wants {
-            return Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Throttled, "throttled")), date: None };
+            return Answer::new(Outcome::Failed(Failure::new(FailureKind::Throttled, "throttled")), None);
         }
         let takes = if mood == 2 { SECOND } else { Duration::from_millis(2) };
         let outcome = timeout(limit, async {
@@ -301,7 +301,7 @@ impl Store for Shared {
             outcome
         });
         let outcome = outcome.await.unwrap_or_else(|_| Outcome::Failed(Failure::new(FailureKind::Timeout, "late")));
-        Answer { outcome, date: None }
+        Answer::new(outcome, None)
     }
 
     async fn warm_up(&self) {}

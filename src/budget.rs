@@ -107,7 +107,7 @@ impl Budget {
         let reserve = reserve.unwrap_or(remaining - remaining / 5);
         let spare = remaining.saturating_sub(reserve);
         if spare.is_zero() {
-            return Err(DeadlineTooClose { remaining, reserve });
+            return Err(DeadlineTooClose::new(remaining, reserve));
         }
         let latest = now.mono + spare;
         Ok(Self { stop: stop.min(latest), latest: Some(latest), reserve: Some(reserve), reserve_defaulted })
@@ -128,18 +128,58 @@ impl Budget {
 
 /// The invocation has too little time left to take the lock and do the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "{:?} are left of the invocation and {:?} are reserved for the work, so the lock was not asked for: raise the \
-     function's timeout or lower the reserve",
-    whole_millis(.remaining),
-    whole_millis(.reserve)
-)]
+#[error("{}", told(self))]
 #[non_exhaustive]
 pub struct DeadlineTooClose {
     /// What is left until the deadline.
     pub remaining: Duration,
     /// What the work and its cleanup need.
     pub reserve: Duration,
+    /// The most that was left when an invocation began, this one among them; `None` where that is not known. A reserve
+    /// that is not shorter is longer than the function's timeout: no invocation will ever get a lease.
+    pub at_begin: Option<Duration>,
+}
+
+impl DeadlineTooClose {
+    pub(crate) const fn new(remaining: Duration, reserve: Duration) -> Self {
+        Self { remaining, reserve, at_begin: None }
+    }
+
+    /// The same, with the most that an invocation had when it began.
+    #[must_use]
+    pub(crate) fn of_invocations_with(self, at_begin: Duration) -> Self {
+        // One whose deadline was over from the first tells nothing of the others.
+        let at_begin = Some(at_begin.max(self.remaining)).filter(|at_begin| !at_begin.is_zero());
+        Self { at_begin, ..self }
+    }
+
+    /// Whether every invocation will be refused, and not only one that came late: the reserve is longer than what
+    /// invocations have from their beginning.
+    #[must_use]
+    pub fn is_of_every_invocation(&self) -> bool {
+        self.at_begin.is_some_and(|at_begin| self.reserve >= at_begin)
+    }
+}
+
+fn told(error: &DeadlineTooClose) -> String {
+    let DeadlineTooClose { remaining, reserve, at_begin } = error;
+    let (remaining, reserve) = (whole_millis(remaining), whole_millis(reserve));
+    match at_begin.as_ref().map(whole_millis) {
+        Some(at_begin) if error.is_of_every_invocation() => format!(
+            "the reserve of {reserve:?} is longer than what an invocation has: {at_begin:?} were left when it began, and \
+             no earlier one had more; so every invocation will be refused: set `reserve` (LEASEHOLD_RESERVE) to what the \
+             work needs, and the function's timeout to that and the longest wait (`max_wait`) together"
+        ),
+        Some(at_begin) => format!(
+            "{remaining:?} are left of the invocation and {reserve:?} are reserved for the work, so the lock was not asked \
+             for; invocations have up to {at_begin:?}, so this one came late: raise the function's timeout or lower the \
+             reserve, or shorten what comes before"
+        ),
+        None => format!(
+            "{remaining:?} are left of the invocation and {reserve:?} are reserved for the work, so the lock was not asked \
+             for: raise the function's timeout or lower the reserve"
+        ),
+    }
 }
 
 /// Nobody sets a timeout by the microsecond.

@@ -5,6 +5,7 @@
 //! [`InvocationError`] keeps the two apart.
 
 mod batch;
+mod blocking;
 mod deployment;
 mod event;
 mod invocation;
@@ -21,6 +22,7 @@ pub use crate::budget::DeadlineTooClose;
 #[cfg(feature = "dynamodb")]
 pub use crate::lease::TransactionError;
 pub use batch::{NoUsableRecord, NotABatch, RecordOutOfTime};
+pub use blocking::BlockingInAsync;
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound, RouteNotMatched};
 pub use invocation::{Explained, InvocationError};
@@ -153,6 +155,8 @@ sum! {
     LockRowInTransaction,
     /// It is not known whether a lease that was given back is free.
     ReleaseFailed,
+    /// A blocking call was made within an async runtime.
+    BlockingInAsync,
 }
 
 impl Error {

@@ -7,6 +7,7 @@ mod fence;
 mod guard;
 mod hold;
 mod keys;
+mod metrics;
 mod progress;
 mod scope;
 #[cfg(feature = "dynamodb")]
@@ -16,9 +17,12 @@ use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 pub use self::guard::LeaseGuard;
 pub(crate) use self::hold::{Hold, note_release};
 pub(crate) use self::keys::Keys;
+pub use self::metrics::LeaseMetrics;
 use self::progress::Progress;
 pub(crate) use self::progress::heard_within;
 pub(crate) use self::scope::{SCOPE, Scope};
@@ -26,11 +30,14 @@ pub(crate) use self::scope::{SCOPE, Scope};
 pub use self::transaction::{GuardedTransaction, TransactionError};
 use crate::clock::Clock;
 use crate::error::{Error, KeeperGone, LeaseLost, NoFencingToken, NoLease, Tokenless, Unconfirmed, Unlocked};
-use crate::keeper::client::{Grant, KeeperClient, Loss, Session, Which};
+use crate::keeper::client::{Broken, Grant, KeeperClient, Loss, Session, Which};
 use crate::key::LockKey;
-use crate::metrics;
+use crate::metrics::COUNTERS;
 use crate::protocol::{FencingToken, OwnerId};
 use crate::session::{CheckAnswer, Table};
+
+/// How long the keeper gets to tell its counts, which wait for nothing.
+const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The lease that a handler runs under.
 ///
@@ -206,7 +213,7 @@ impl Lease {
         let Some(link) = &self.0.link else { return Ok(Duration::MAX) };
         let asked = self.ask(link);
         if let Err(error @ Error::Unconfirmed(_)) = &asked {
-            metrics::COUNTERS.unconfirmed.add_one();
+            COUNTERS.unconfirmed.add_one();
             if link.enforced {
                 tracing::warn!(%error, "a lease could not be confirmed");
             }
@@ -306,6 +313,42 @@ impl Lease {
                 Some(hold) => Ok(LeaseGuard::new(self.clone(), Some(hold))),
                 None => Err(given_back()),
             },
+        }
+    }
+
+    /// What this lease has taken up to now: requests, waiting, failures, and capacity as far as DynamoDB told.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # async fn f() -> Result<(), Error> {
+    /// let metrics = Lease::current()?.metrics().await?;
+    /// tracing::info!(waited = ?metrics.waited, writes = metrics.write_requests, renewals = metrics.renewals, "locked");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A lease that was lost has its counts still. In the modes `observe` and `off` they are zero where no lease was asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`] once the lease was given
+    /// back.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub async fn metrics(&self) -> Result<LeaseMetrics, Error> {
+        let Some(link) = &self.0.link else { return Ok(LeaseMetrics::default()) };
+        if link.session.is_given_back() {
+            return Err(given_back());
+        }
+        let asked = link.session.count();
+        match timeout(COUNTED_WITHIN, poll_fn(|cx| link.session.poll_counted(cx, &asked))).await {
+            Ok(Ok(counted)) => Ok(LeaseMetrics::new(&counted)),
+            Ok(Err(Broken::Closed)) => Err(given_back()),
+            Ok(Err(Broken::Gone(reason) | Broken::Version(reason))) => Err(KeeperGone { reason }.into()),
+            Err(_) => Err(KeeperGone { reason: "it did not tell its counts in time".to_owned() }.into()),
         }
     }
 

@@ -140,10 +140,10 @@ pub use error::{Error, InvocationError, SettingsError};
 pub use layer::batch::{BatchLayer, BatchLayerBuilder};
 #[cfg(feature = "http")]
 pub use layer::route::{RouteLayer, RouteLayerBuilder};
-pub use layer::{HeldLease, LeaseLayer, LeaseLayerBuilder, Leasehold};
+pub use layer::{BlockingLease, HeldLease, KeyState, LeaseLayer, LeaseLayerBuilder, Leasehold};
 #[cfg(feature = "dynamodb")]
 pub use lease::GuardedTransaction;
-pub use lease::{Lease, LeaseGuard};
+pub use lease::{Lease, LeaseGuard, LeaseMetrics};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
 pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use lambda_runtime::tower::{Layer as _, service_fn};
 use lambda_runtime::{Context, LambdaEvent};
 use leasehold::session::{FailKind, ReleaseReason};
 use leasehold::testing::{Happened, TestKeeper};
-use leasehold::{Error, LeaseLayer, Leasehold};
+use leasehold::{Error, KeyState, Lease, LeaseLayer, Leasehold};
 use serde_json::{Value, json};
 
 const WAIT: Duration = Duration::from_secs(2);
@@ -133,4 +134,241 @@ async fn the_modes_observe_and_off_refuse_nothing() {
         let asked = keeper.happened().iter().any(|happened| matches!(happened, Happened::Asked { .. }));
         assert_eq!(asked, mode == "observe");
     }
+}
+
+#[tokio::test]
+async fn a_key_that_a_layer_holds_is_told_at_once_also_in_a_task_that_the_handler_spawned() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    let handler = move |event: LambdaEvent<Value>| {
+        let locks = locks.clone();
+        async move {
+            let inside = locks.for_invocation(&event.context);
+            let mut told = vec![locks.acquire("orders:17", WAIT).await.unwrap_err().to_string()];
+            let spawned = tokio::spawn(async move { inside.acquire("orders:17", WAIT).await.unwrap_err() });
+            told.push(spawned.await.unwrap().to_string());
+            Ok::<_, Error>(told)
+        }
+    };
+    let layer = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
+    let told = keeper.invoke(&mut layer.layer(service_fn(handler)), json!({ "id": 17 })).await.unwrap();
+    assert_eq!(told.len(), 2);
+    for told in told {
+        assert!(told.contains("`orders:17` already") && told.contains("work under the lease that it has"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn two_layers_on_one_key_are_told_what_to_change() {
+    let keeper = TestKeeper::new();
+    let handler = service_fn(|_: LambdaEvent<Value>| async { Ok::<_, Error>(()) });
+    let inner = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
+    let outer = LeaseLayer::builder("orders:{orderId}").test_keeper(&keeper).build().unwrap();
+    let mut service = outer.layer(inner.layer(handler));
+    let refused = keeper.invoke(&mut service, json!({ "id": 17, "orderId": 17 })).await.unwrap_err();
+    let said = refused.to_string();
+    assert!(said.contains("keys, namespaces or tables of their own"), "{said}");
+    assert!(!keeper.is_held("orders:17"));
+}
+
+#[tokio::test]
+async fn all_that_take_leases_for_one_invocation_know_what_it_holds() {
+    let (keeper, elsewhere) = (TestKeeper::new(), TestKeeper::new());
+    let context = context(&keeper);
+    let (first, second) = (by_hand(&keeper).for_invocation(&context), by_hand(&keeper).for_invocation(&context));
+    let lease = first.acquire("imports", WAIT).await.unwrap();
+    assert_eq!(second.acquire("imports", WAIT).await.unwrap_err().error_type(), "AlreadyHeld");
+    // Another table's row, another keeper's, and that of another invocation are others.
+    let table = Leasehold::builder().table("others").test_keeper(&keeper).build().unwrap().for_invocation(&context);
+    drop(table.acquire("imports-of-others", WAIT).await.unwrap());
+    drop(by_hand(&elsewhere).for_invocation(&context).acquire("imports", WAIT).await.unwrap());
+    let other = by_hand(&keeper).for_invocation(&keeper.event(()).unwrap().context);
+    assert!(other.try_acquire("imports").now_or_never().is_none(), "it waits");
+    lease.release().await.unwrap();
+    drop(second.acquire("imports", WAIT).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_key_is_looked_at_without_being_taken() {
+    let keeper = TestKeeper::new();
+    let locks = Leasehold::builder().namespace("prod").test_keeper(&keeper).build().unwrap();
+    assert_eq!(locks.inspect("imports").await.unwrap(), KeyState::Absent);
+    let lease = locks.acquire("imports", WAIT).await.unwrap();
+    let KeyState::Held { owner, version, lease: length, .. } = locks.inspect("imports").await.unwrap() else {
+        panic!()
+    };
+    assert_eq!((Some(owner), version), (lease.owner(), lease.token().map(|token| token.get())));
+    assert_eq!(length, Duration::from_secs(30));
+    lease.ensure_held().unwrap();
+    lease.release().await.unwrap();
+    let state = locks.inspect("imports").await.unwrap();
+    assert!(matches!(state, KeyState::Free { .. }) && !state.is_held(), "{state:?}");
+    keeper.hold_elsewhere_for("prod/imports", Duration::from_secs(20));
+    keeper.advance(Duration::from_secs(5));
+    let KeyState::Held { holder, retry_after, unchanged_for, .. } = locks.inspect("imports").await.unwrap() else {
+        panic!()
+    };
+    assert_eq!((retry_after, unchanged_for), (Duration::from_secs(15), Duration::from_secs(5)));
+    assert_eq!(holder.unwrap().function, "elsewhere");
+    let looks = keeper.happened().into_iter().filter(|happened| matches!(happened, Happened::Inspected { .. })).count();
+    assert_eq!(looks, 4);
+}
+
+#[tokio::test]
+async fn a_look_fails_with_the_errors_of_an_acquisition() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    for (kind, name) in [
+        (FailKind::ForeignRow, "ForeignRow"),
+        (FailKind::MalformedRow, "MalformedRow"),
+        (FailKind::AccessDenied, "AccessDenied"),
+        (FailKind::Timeout, "StoreUnavailable"),
+        (FailKind::ShuttingDown, "KeeperGone"),
+    ] {
+        keeper.fail(kind);
+        assert_eq!(locks.inspect("imports").await.unwrap_err().error_type(), name);
+    }
+    assert_eq!(locks.inspect("").await.unwrap_err().error_type(), "KeyInvalid");
+    keeper.vanish();
+    assert_eq!(locks.inspect("imports").await.unwrap_err().error_type(), "KeeperMissing");
+}
+
+#[tokio::test]
+async fn a_lease_tells_what_it_has_taken() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    keeper.hold_elsewhere_for("imports", Duration::from_secs(1));
+    let lease = locks.acquire("imports", WAIT).await.unwrap();
+    keeper.advance(Duration::from_secs(25));
+    let metrics = lease.metrics().await.unwrap();
+    assert_eq!((metrics.waited, metrics.attempts, metrics.renewals), (Duration::from_secs(1), 2, 2));
+    assert_eq!((metrics.write_requests, metrics.write_units), (4, None));
+    keeper.stop_renewing();
+    keeper.advance(Duration::from_secs(20));
+    let (first, second) = tokio::join!(lease.metrics(), lease.metrics());
+    assert_eq!(first.unwrap(), second.unwrap());
+    keeper.lose("imports");
+    assert!(lease.metrics().await.unwrap().renewal_failures > 0, "a lost lease has its counts");
+    let handle: Lease = (*lease).clone();
+    lease.release().await.unwrap();
+    assert_eq!(handle.metrics().await.unwrap_err().error_type(), "NoLease");
+
+    let lease = locks.acquire("exports", WAIT).await.unwrap();
+    keeper.vanish();
+    assert_eq!(lease.metrics().await.unwrap_err().error_type(), "KeeperGone");
+}
+
+#[tokio::test]
+async fn a_lease_of_a_mode_that_takes_none_has_taken_nothing() {
+    let keeper = TestKeeper::new();
+    let off = Leasehold::builder().test_keeper(&keeper).environment([("LEASEHOLD_MODE", "off")]).build().unwrap();
+    let lease = off.acquire("imports", WAIT).await.unwrap();
+    assert_eq!(lease.metrics().await.unwrap().write_requests, 0);
+}
+
+#[tokio::test]
+async fn a_layers_handler_asks_for_its_counts() {
+    let keeper = TestKeeper::new();
+    let handler = service_fn(|_: LambdaEvent<Value>| async { Lease::current()?.metrics().await });
+    let layer = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
+    let metrics = keeper.invoke(&mut layer.layer(handler), json!({ "id": 17 })).await.unwrap();
+    assert_eq!((metrics.attempts, metrics.write_requests), (1, 1));
+}
+
+#[test]
+fn a_program_without_a_runtime_takes_and_gives_back() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    let lease = locks.acquire_blocking("imports", WAIT).unwrap();
+    lease.ensure_held().unwrap();
+    assert!(lease.token().is_some());
+    assert_eq!(lease.metrics().unwrap().attempts, 1);
+    assert!(locks.inspect_blocking("imports").unwrap().is_held());
+    lease.release().unwrap();
+    assert!(!keeper.is_held("imports"));
+    drop(locks.try_acquire_blocking("imports").unwrap().unwrap());
+    assert!(!keeper.is_held("imports"));
+    keeper.hold_elsewhere("imports");
+    assert!(locks.try_acquire_blocking("imports").unwrap().is_none());
+    assert_eq!(locks.acquire_blocking("imports", WAIT).unwrap_err().error_type(), "LeaseBusy");
+}
+
+#[test]
+fn a_blocking_lease_that_is_lost_says_so_and_its_release_is_no_error() {
+    let keeper = TestKeeper::new();
+    let lease = by_hand(&keeper).acquire_blocking("imports", WAIT).unwrap();
+    keeper.lose("imports");
+    assert_eq!(lease.ensure_held().unwrap_err().error_type(), "LeaseLost");
+    lease.release().unwrap();
+}
+
+#[test]
+fn a_panic_under_a_blocking_lease_is_a_crash() {
+    let keeper = TestKeeper::new();
+    let lease = by_hand(&keeper).acquire_blocking("imports", WAIT).unwrap();
+    let panicked = std::thread::spawn(move || {
+        let _lease = lease;
+        panic!("on purpose");
+    });
+    panicked.join().unwrap_err();
+    let released = Happened::Released { key: "imports".to_owned(), reason: ReleaseReason::Dropped };
+    assert!(keeper.happened().contains(&released));
+}
+
+/// A lease that blocking code took may come into a runtime, and go there.
+#[test]
+fn blocking_calls_within_a_runtime_are_refused_and_drops_are_not() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    let (dropped, released) = (locks.acquire_blocking("a", WAIT).unwrap(), locks.acquire_blocking("b", WAIT).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let errors = [
+            locks.acquire_blocking("imports", WAIT).unwrap_err(),
+            locks.try_acquire_blocking("imports").unwrap_err(),
+            locks.inspect_blocking("imports").unwrap_err(),
+            dropped.metrics().unwrap_err(),
+        ];
+        let instead = ["`acquire`", "`try_acquire`", "`inspect`", "`Lease::metrics`"];
+        for (error, instead) in errors.into_iter().zip(instead) {
+            assert_eq!(error.error_type(), "BlockingInAsync");
+            assert!(error.to_string().contains(&format!("await {instead} there")), "{error}");
+        }
+        drop(dropped);
+        released.release().unwrap();
+    });
+    assert!(!keeper.is_held("a") && !keeper.is_held("b"));
+    let asked = keeper.happened().into_iter().filter(|happened| matches!(happened, Happened::Asked { .. })).count();
+    assert_eq!(asked, 2, "nothing was asked for within the runtime");
+}
+
+#[tokio::test]
+async fn a_reserve_that_no_invocation_has_is_told_apart_from_one_that_came_late() {
+    let keeper = TestKeeper::new();
+    let handler = service_fn(|_: LambdaEvent<Value>| async { Ok::<_, Error>(()) });
+    let layer = LeaseLayer::builder("orders:{id}").reserve(Duration::from_secs(40)).test_keeper(&keeper);
+    let mut service = layer.build().unwrap().layer(handler);
+    let refused = keeper.invoke(&mut service, json!({ "id": 17 })).await.unwrap_err();
+    let Some(Error::DeadlineTooClose(too_close)) = refused.lease_error() else { panic!("{refused:?}") };
+    assert!(too_close.is_of_every_invocation());
+    let said = too_close.to_string();
+    assert!(said.contains("the reserve of 40s is longer") && said.contains("30s were left when it began"), "{said}");
+
+    // An outer layer that has waited makes the inner one late, also for the first invocation that it sees.
+    let handler = service_fn(|_: LambdaEvent<Value>| async { Ok::<_, Error>(()) });
+    let inner = LeaseLayer::builder("orders:{id}").reserve(Duration::from_secs(12)).test_keeper(&keeper);
+    let outer = LeaseLayer::builder("tenants:{id}").reserve(Duration::from_secs(1)).max_wait(Duration::from_secs(25));
+    let outer = outer.test_keeper(&keeper).build().unwrap();
+    let mut service = outer.layer(inner.build().unwrap().layer(handler));
+    keeper.hold_elsewhere_for("tenants:17", Duration::from_secs(20));
+    let refused = keeper.invoke(&mut service, json!({ "id": 17 })).await.unwrap_err().to_string();
+    assert!(refused.contains("10s are left") && refused.contains("up to 30s, so this one came late"), "{refused}");
+
+    // In a handler that has used up most of its time, a reserve of 10 s is none that no invocation has.
+    let locks = Leasehold::builder().reserve(Duration::from_secs(10)).test_keeper(&keeper).build().unwrap();
+    let locks = locks.for_invocation(&context(&keeper));
+    keeper.advance(Duration::from_secs(25));
+    let Err(Error::DeadlineTooClose(late)) = locks.acquire("imports", WAIT).await else { panic!() };
+    assert!(!late.is_of_every_invocation());
+    assert!(late.to_string().contains("5s are left") && late.to_string().contains("up to 30s"), "{late}");
 }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
-    Acquire, CheckAnswer, ErrorKind, FailKind, FromKeeper, MAX_LINE, OnCrash, PollingMs, ReleaseReason, Table,
-    ToKeeper, VERSION, VersionRange,
+    Acquire, CheckAnswer, Counted, ErrorKind, FailKind, FromKeeper, Inspect, Inspected, MAX_LINE, OnCrash, PollingMs,
+    ReleaseReason, RowState, Table, ToKeeper, VERSION, VersionRange,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -99,6 +99,8 @@ fn messages() -> Vec<Value> {
         ToKeeper::Acquire(Box::new(acquire)),
         ToKeeper::Progress { id: 1 },
         ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
+        ToKeeper::Inspect(Box::new(Inspect { id: 1, key: "k".to_owned(), table: Table::new("t"), server_time: true })),
+        ToKeeper::Count { id: 1 },
         ToKeeper::End,
     ];
     let token = serde_json::from_value(7.into()).unwrap();
@@ -111,6 +113,21 @@ fn messages() -> Vec<Value> {
         FromKeeper::AtRisk { id: 1 },
         FromKeeper::Secured { id: 1 },
         FromKeeper::Lost { id: 1, reason: String::new() },
+        inspected(RowState::Absent),
+        inspected(RowState::Free { version: 1 }),
+        inspected(RowState::Held {
+            owner,
+            version: Some(1),
+            lease_ms: 1,
+            unchanged_for_ms: 1,
+            retry_after_ms: 1,
+            holder: Some(HolderInfo::default()),
+        }),
+        FromKeeper::Counted(Box::new(Counted {
+            write_unit_millionths: Some(1),
+            read_unit_millionths: Some(1),
+            ..Counted::default()
+        })),
         FromKeeper::Checked(CheckAnswer::Held { valid_for_ms: 1 }),
         FromKeeper::Checked(CheckAnswer::Lost { reason: String::new() }),
         FromKeeper::Checked(CheckAnswer::Unknown),
@@ -121,12 +138,14 @@ fn messages() -> Vec<Value> {
         match message {
             ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. } => {}
             ToKeeper::Acquire(_) | ToKeeper::Progress { .. } | ToKeeper::Release { .. } | ToKeeper::End => {}
+            ToKeeper::Inspect(_) | ToKeeper::Count { .. } => {}
         }
     }
     for message in &from_keeper {
         match message {
             FromKeeper::Began { .. } | FromKeeper::Granted { .. } | FromKeeper::Busy { .. } => {}
             FromKeeper::Failed { .. } | FromKeeper::Released { .. } | FromKeeper::AtRisk { .. } => {}
+            FromKeeper::Inspected(_) | FromKeeper::Counted(_) => {}
             FromKeeper::Secured { .. }
             | FromKeeper::Lost { .. }
             | FromKeeper::Checked(_)
@@ -138,6 +157,10 @@ fn messages() -> Vec<Value> {
     let mut all = values(&to_keeper.each_ref().map(|message| message as &dyn erased::Serialize));
     all.extend(values(&from_keeper.each_ref().map(|message| message as &dyn erased::Serialize)));
     all
+}
+
+fn inspected(row: RowState) -> FromKeeper {
+    FromKeeper::Inspected(Box::new(Inspected { id: 1, row }))
 }
 
 /// Messages of either direction in one list.

@@ -33,7 +33,7 @@ async fn answer_to(request: Request, fault: Fault) -> Answer {
 
 async fn failure_of(request: Request, fault: Fault) -> (Failure, Option<u64>) {
     match answer_to(request, fault).await {
-        Answer { outcome: Outcome::Failed(failure), date } => (failure, date),
+        Answer { outcome: Outcome::Failed(failure), date, .. } => (failure, date),
         other => panic!("{other:?}"),
     }
 }
@@ -165,7 +165,7 @@ async fn a_success_that_does_not_say_what_was_written_is_unknown() {
     }
     let body = r#"{"Attributes":{"version":{"N":"8"}}}"#;
     let answer = answer_to(renew(), Fault::answer(200, body)).await;
-    assert_eq!(answer, Answer { outcome: Outcome::Written { version: Version::Counter(8) }, date: Some(DATE) });
+    assert_eq!(answer, Answer::new(Outcome::Written { version: Version::Counter(8) }, Some(DATE)));
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn a_refusal_without_the_row_means_an_absent_one_but_never_for_an_acquire(
     let release = Request::Release { owners: vec![owner(1)], ttl: None };
     for request in [renew(), release] {
         let answer = answer_to(request, refusal()).await;
-        assert_eq!(answer, Answer { outcome: Outcome::Refused { row: Row::Absent }, date: Some(DATE) });
+        assert_eq!(answer, Answer::new(Outcome::Refused { row: Row::Absent }, Some(DATE)));
     }
     let (failure, _) = failure_of(acquire(), refusal()).await;
     assert_eq!(failure.kind, FailureKind::Rejected);
@@ -227,7 +227,7 @@ async fn a_date_that_is_not_one_or_comes_from_a_cache_does_not_serve() {
     ];
     for (headers, date) in cases {
         let answer = answer_to(renew(), Fault::answer_with(200, headers, body)).await;
-        assert_eq!(answer, Answer { outcome: Outcome::Written { version: Version::Counter(8) }, date }, "{headers:?}");
+        assert_eq!(answer, Answer::new(Outcome::Written { version: Version::Counter(8) }, date), "{headers:?}");
     }
 }
 

@@ -70,15 +70,28 @@ fn a_deadline_within_the_reserve_is_too_close() {
     for (remaining, reserve) in
         [(0, None), (0, Some(0)), (5_000, Some(5_000)), (4_999, Some(5_000)), (1, Some(u64::MAX))]
     {
-        let error = DeadlineTooClose { remaining: ms(remaining), reserve: ms(reserve.unwrap_or(0)) };
+        let error = DeadlineTooClose::new(ms(remaining), ms(reserve.unwrap_or(0)));
         for max_wait in [Duration::ZERO, DEFAULT_MAX_WAIT, Duration::MAX] {
             assert_eq!(Budget::plan(NOW, in_ms(remaining), reserve.map(ms), max_wait), Err(error));
         }
     }
     let past = Deadline::Known(NOW.wall - ms(1));
-    let error = DeadlineTooClose { remaining: Duration::ZERO, reserve: ms(7) };
+    let error = DeadlineTooClose::new(Duration::ZERO, ms(7));
     assert_eq!(Budget::plan(NOW, past, Some(ms(7)), DEFAULT_MAX_WAIT), Err(error));
     assert!(error.to_string().contains("raise the function's timeout or lower the reserve"), "{error}");
+}
+
+#[test]
+fn a_reserve_that_no_invocation_can_have_is_told_apart_from_one_that_came_late() {
+    let error = DeadlineTooClose::new(ms(2_999), ms(5_000));
+    let every = error.of_invocations_with(ms(3_000));
+    assert!(every.is_of_every_invocation());
+    let said = every.to_string();
+    assert!(said.contains("the reserve of 5s is longer") && said.contains("3s were left when it began"), "{said}");
+    let late = error.of_invocations_with(ms(30_000));
+    assert!(!late.is_of_every_invocation() && !error.is_of_every_invocation());
+    let said = late.to_string();
+    assert!(said.contains("2.999s are left") && said.contains("up to 30s, so this one came late"), "{said}");
 }
 
 #[test]

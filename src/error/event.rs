@@ -35,7 +35,7 @@ fn brief(text: String) -> String {
 
 /// The event has no value at a path of the key template. No lock was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no lock key from `{template}`: {missing}")]
+#[error("no lock key from `{template}`: {missing}{}", instead(.has))]
 #[non_exhaustive]
 pub struct KeyNotFound {
     /// The layer's key template.
@@ -43,6 +43,12 @@ pub struct KeyNotFound {
     /// Which path, and how far the event has it.
     #[source]
     pub missing: PathMissing,
+    /// The names that the event has where the path ends, for people; `None` where it has none there.
+    pub has: Option<String>,
+}
+
+fn instead(has: &Option<String>) -> String {
+    has.as_ref().map_or_else(String::new, |has| format!("; what it has there is {has}"))
 }
 
 /// A request came to a route's layer whose path is none of the layer's routes. No lock was asked for.

@@ -48,11 +48,12 @@ pub struct LeaseLost {
     pub reason: String,
 }
 
-/// This invocation holds this very key already, by an outer layer or by hand: waiting for it would never end.
+/// This invocation holds this very key already, by a layer or by hand: waiting for it would never end.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "this invocation holds `{key}` already and would wait for itself: take each key once, and give stacked layers templates \
-     or namespaces of their own"
+    "this invocation holds `{key}` already, and waiting for itself would never end: work under the lease that it has \
+     (`Lease::current`, `Lease::named`, or the one that was taken by hand), or give the two layers, or the layer and what is \
+     taken by hand, keys, namespaces or tables of their own"
 )]
 #[non_exhaustive]
 pub struct AlreadyHeld {

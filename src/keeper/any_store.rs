@@ -38,7 +38,7 @@ pub(super) struct NoStore(pub(super) Failure);
 
 impl Store for NoStore {
     async fn send(&self, _lock: &Lock, _request: Request, _timeout: Duration) -> Answer {
-        Answer { outcome: Outcome::Failed(self.0.clone()), date: None }
+        Answer::new(Outcome::Failed(self.0.clone()), None)
     }
 
     async fn warm_up(&self) {}

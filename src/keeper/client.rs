@@ -57,7 +57,24 @@ pub(crate) struct KeeperClient {
     double: Option<TestKeeper>,
 }
 
+/// Which keeper a client asks, as far as clients of this process differ in it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct KeeperName {
+    socket: PathBuf,
+    /// A test double's.
+    double: usize,
+}
+
 impl KeeperClient {
+    /// Which keeper it asks.
+    pub(crate) fn name(&self) -> KeeperName {
+        #[cfg(feature = "testing")]
+        let double = self.double.as_ref().map_or(0, TestKeeper::identity);
+        #[cfg(not(feature = "testing"))]
+        let double = 0;
+        KeeperName { socket: self.socket.clone(), double }
+    }
+
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             choice: settings.keeper,
@@ -127,14 +144,7 @@ impl KeeperClient {
     /// Whether a session that the other one began is one with this one's keeper.
     #[cfg(feature = "http")]
     pub(crate) fn shares_keeper_with(&self, other: &Self) -> bool {
-        #[cfg(feature = "testing")]
-        let same_double = match (&self.double, &other.double) {
-            (Some(double), Some(other)) => double.is_same_as(other),
-            (double, other) => double.is_none() && other.is_none(),
-        };
-        #[cfg(not(feature = "testing"))]
-        let same_double = true;
-        same_double && self.choice == other.choice && self.socket == other.socket
+        self.name() == other.name() && self.choice == other.choice
     }
 
     /// Whether a test double plays the keeper.

@@ -46,10 +46,22 @@ counters! {
     released,
     /// Rows that could not be freed.
     release_failures,
-    /// Leases given back because their handler did not finish; those that were freed for it count as `released` too.
+    /// Leases given back because their handler did not finish; those whose rows were freed for it count as `released` too.
     crash_releases,
     /// Leases that their settings left to expire because their handler did not finish.
     abandoned,
+    /// Attempts to take a row that were sent. Each of them, once it is answered or given up, is also one of `granted`,
+    /// `grants_undone`, `attempts_refused` and `attempts_unknown`.
+    attempts,
+    /// Attempts that were refused, by the row or by the store.
+    attempts_refused,
+    /// Attempts of which it is not known whether they were applied.
+    attempts_unknown,
+    /// Attempts that were applied, and whose lease was given back or lost before anybody was told of it.
+    grants_undone,
+    /// Leases granted and given back in good order. Each lease granted ends as one of these, of `lost`, of
+    /// `crash_releases` and of `abandoned`, or is still held.
+    given_back,
     /// Requests sent to the store.
     requests,
     /// Requests that the store could not serve.
@@ -67,7 +79,7 @@ impl Counter {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn get(&self) -> u64 {
+    pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

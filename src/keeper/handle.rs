@@ -179,7 +179,7 @@ impl Keeper {
         let mut flight = wire.owe();
         // Without the row's version there is no moment known from which it may be swept.
         let request = Request::Release { owners: vec![owner], ttl: None };
-        wire.send(lock, request, limit, Some(&mut flight), std::future::pending()).await.outcome
+        wire.send(lock, request, limit, Some(&mut flight), None, std::future::pending()).await.outcome
     }
 
     /// Closes every connection and ends every task at once, whatever is held: those leases end by themselves. Use

@@ -16,6 +16,7 @@ use super::desk::{Desk, GiveBack, Stage};
 use super::event_log;
 use super::flights::Flight;
 use super::home::Peer;
+use super::lease_counts::LeaseCounts;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::requests::{Arrived, Purpose, Requests};
@@ -38,6 +39,7 @@ pub(super) struct Assignment {
     pub(super) id: u64,
     pub(super) peer: Peer,
     pub(super) terms: Terms,
+    pub(super) counts: Arc<LeaseCounts>,
 }
 
 /// The task.
@@ -96,7 +98,7 @@ impl LeaseTask {
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
         Self {
             machine: Machine::Contending(Box::new(contender)),
-            requests: Requests::default(),
+            requests: Requests::new(to.counts.clone()),
             closing: to.shared.closing.subscribe(),
             asked: now.mono,
             noted: Vec::new(),
@@ -235,16 +237,11 @@ impl LeaseTask {
         if let Some(row) = &self.row {
             shared.standings.forget(row.owner);
         }
-        if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some()) {
-            if order.is_crash() && terms.on_crash == OnCrash::Expire {
-                event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
-                shared.counters.abandoned.add_one();
-                self.machine.abandon();
-                return;
-            }
-            if order.is_crash() {
-                shared.counters.crash_releases.add_one();
-            }
+        let left = order.is_crash() && terms.on_crash == OnCrash::Expire;
+        if let Some(row) = self.row.as_ref().filter(|row| left && row.granted_at.is_some()) {
+            event_log::left_to_expire(&terms.lock, row.owner, row.version, order.as_str());
+            self.machine.abandon();
+            return;
         }
         self.requests.withdraw();
         // What was not granted has no work under it that `on_crash` could be about.
@@ -259,6 +256,29 @@ impl LeaseTask {
             None => self.tell(Stage::Over, &wording::failed(self.to.id, FailKind::ShuttingDown, SHUTTING_DOWN)),
         }
         self.to.desk.give_back(GiveBack::Shutdown, false, || self.to.shared.wire.owe());
+    }
+
+    /// How the lease ended, counted once, whatever became of its row.
+    fn count_its_end(&mut self) {
+        let Some(row) = self.row.take() else { return };
+        let counters = &self.to.shared.counters;
+        match self.order {
+            _ if row.granted_at.is_none() => self.count_undone(),
+            // Counted when it was lost.
+            _ if row.lost => {}
+            Some(order) if order.is_crash() && self.to.terms.on_crash == OnCrash::Expire => {
+                counters.abandoned.add_one()
+            }
+            Some(order) if order.is_crash() => counters.crash_releases.add_one(),
+            Some(_) => counters.given_back.add_one(),
+            None => counters.lost.add_one(),
+        }
+    }
+
+    /// A row that was taken, and that nobody was told of.
+    pub(super) fn count_undone(&self) {
+        self.to.shared.counters.grants_undone.add_one();
+        self.to.counts.undone();
     }
 
     fn settle(&mut self, owner: OwnerId) {
@@ -282,6 +302,7 @@ impl LeaseTask {
             Some(failure) => wording::failure(id, failure),
             None => FromKeeper::Released { id },
         };
+        self.count_its_end();
         self.to.desk.end(|| self.to.outbox.tell(&line));
         self.to.outbox.nudge();
     }
@@ -296,6 +317,7 @@ impl Drop for LeaseTask {
         if let Some(row) = self.row.as_ref().filter(|row| row.granted_at.is_some() && !row.lost) {
             self.tell_lost(row.owner, "the keeper's own task for it ended");
         }
+        self.count_its_end();
         let id = self.to.id;
         let line = wording::failed(id, FailKind::ShuttingDown, "the keeper's own task for it ended");
         self.tell(Stage::Over, &line);

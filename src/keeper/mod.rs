@@ -25,7 +25,11 @@ mod home;
 #[cfg(feature = "in-process")]
 mod in_process;
 #[cfg(feature = "in-process")]
+mod inspect;
+#[cfg(feature = "in-process")]
 mod lanes;
+#[cfg(feature = "in-process")]
+mod lease_counts;
 #[cfg(feature = "in-process")]
 mod lease_task;
 #[cfg(feature = "in-process")]

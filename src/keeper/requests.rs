@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use tokio::task::{self, JoinSet};
 
 use super::flights::Flight;
+use super::lease_counts::LeaseCounts;
 use super::shared::{Shared, set};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId};
 use crate::store::Lock;
@@ -48,9 +49,15 @@ pub(super) struct Requests {
     sent: Vec<(task::Id, RequestId, Purpose)>,
     /// Set when nobody wants the row any more.
     unwanted: watch::Sender<bool>,
+    counts: Arc<LeaseCounts>,
 }
 
 impl Requests {
+    /// Those of a lease whose requests are counted here.
+    pub(super) fn new(counts: Arc<LeaseCounts>) -> Self {
+        Self { counts, ..Self::default() }
+    }
+
     /// Sends a request; a write is in flight when this returns, by the flight it is given or one of its own.
     pub(super) fn send(
         &mut self,
@@ -63,7 +70,7 @@ impl Requests {
     ) {
         let purpose = Purpose::of(&request);
         let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
-        let (shared, lock) = (shared.clone(), lock.clone());
+        let (shared, lock, counts) = (shared.clone(), lock.clone(), self.counts.clone());
         let mut unwanted = self.unwanted.subscribe();
         let withdrawn = async move {
             match purpose {
@@ -72,7 +79,7 @@ impl Requests {
             }
         };
         let handle = self.tasks.spawn(async move {
-            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), withdrawn).await;
+            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), Some(&counts), withdrawn).await;
             (answer, flight)
         });
         self.sent.push((handle.id(), id, purpose));
@@ -95,7 +102,7 @@ impl Requests {
                 // A store that panics has not answered; the write may have been applied.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
-                    (error.id(), Answer { outcome: Outcome::Failed(failure), date: None }, None)
+                    (error.id(), Answer::new(Outcome::Failed(failure), None), None)
                 }
             };
             if let Some(at) = self.sent.iter().position(|(sent, ..)| *sent == task) {

@@ -11,12 +11,14 @@ use super::connection::{Connection, Received};
 use super::desk::{Desk, GiveBack, Stage};
 use super::handle::Keeper;
 use super::home::{Peer, SessionId};
+use super::inspect::Looks;
+use super::lease_counts::LeaseCounts;
 use super::lease_task::{Assignment, LeaseTask};
 use super::outbox::Outbox;
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
 use crate::protocol::Subject;
-use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, Inspect, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
 pub(super) const MAX_LEASES: usize = 1024;
@@ -35,6 +37,7 @@ pub(super) struct Session {
     invocation: Invocation,
     outbox: Arc<Outbox>,
     leases: HashMap<u64, Lease>,
+    looks: Looks,
     over: bool,
 }
 
@@ -42,6 +45,7 @@ pub(super) struct Session {
 struct Lease {
     subject: Subject,
     desk: Arc<Desk>,
+    counts: Arc<LeaseCounts>,
 }
 
 impl Session {
@@ -59,7 +63,8 @@ impl Session {
         let invocation = Invocation::new(epoch, deadline_ms, shared.options.managed_instances, shared.now());
         shared.home.session_began(id, &request_id);
         outbox.tell(&began);
-        Self { id, peer, request_id, invocation, outbox, leases: HashMap::new(), over: false, keeper }
+        let (leases, looks) = (HashMap::new(), Looks::default());
+        Self { id, peer, request_id, invocation, outbox, leases, looks, over: false, keeper }
     }
 
     /// Serves the session to its end.
@@ -81,13 +86,22 @@ impl Session {
                     }
                     continue;
                 }
+                Received::Line(ToKeeper::Inspect(inspect)) => {
+                    self.inspect(*inspect);
+                    continue;
+                }
+                Received::Line(ToKeeper::Count { id }) => {
+                    self.count(id);
+                    continue;
+                }
                 Received::Line(ToKeeper::End) => {
                     self.end(GiveBack::Finished);
                     connection.linger(LINGER, || self.leases.values().all(Lease::is_ended)).await;
                     return;
                 }
                 Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    (ErrorKind::Order, "a session takes `acquire`, `progress`, `release` and `end`".to_owned())
+                    let takes = "a session takes `acquire`, `progress`, `release`, `inspect`, `count` and `end`";
+                    (ErrorKind::Order, takes.to_owned())
                 }
                 Received::Unserved(kind, message) => (kind, message),
                 Received::End => {
@@ -140,12 +154,38 @@ impl Session {
     }
 
     fn start(&mut self, id: u64, terms: Terms) {
-        let desk = Arc::new(Desk::default());
-        self.leases.insert(id, Lease { subject: terms.subject.clone(), desk: desk.clone() });
+        let (desk, counts) = (Arc::new(Desk::default()), Arc::new(LeaseCounts::default()));
+        let lease = Lease { subject: terms.subject.clone(), desk: desk.clone(), counts: counts.clone() };
+        self.leases.insert(id, lease);
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
-        let task = LeaseTask::new(Assignment { shared, desk, outbox: self.outbox.clone(), id, peer: self.peer, terms });
+        let task = LeaseTask::new(Assignment {
+            shared,
+            desk,
+            outbox: self.outbox.clone(),
+            id,
+            peer: self.peer,
+            terms,
+            counts,
+        });
         self.keeper.inner.tasks.spawn(task.run());
+    }
+
+    fn inspect(&mut self, inspect: Inspect) {
+        let id = inspect.id;
+        if let Err(message) = self.looks.begin(&self.keeper.inner.shared, &self.outbox, inspect) {
+            self.outbox.tell(&failed(id, FailKind::BadRequest, message));
+        }
+    }
+
+    fn count(&self, id: u64) {
+        match self.leases.get(&id) {
+            Some(lease) => self.outbox.tell(&FromKeeper::Counted(Box::new(lease.counts.snapshot(id)))),
+            None => {
+                let message = format!("this session has no lease under the `id` {id} whose requests could be counted");
+                self.outbox.tell(&failed(id, FailKind::BadRequest, message));
+            }
+        }
     }
 
     fn release(&self, id: u64, reason: ReleaseReason, wait: bool) {

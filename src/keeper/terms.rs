@@ -61,7 +61,7 @@ impl Terms {
     ///
     /// When a field can't be served; the message names it.
     pub(super) fn read(acquire: Acquire, invocation: &Invocation, now: Now) -> Result<Self, String> {
-        check_length("key", &acquire.key, MAX_KEY)?;
+        check_key(&acquire.key)?;
         let format = check_table(&acquire.table)?;
         let longest = Settings::MAX_LEASE.as_millis();
         let shortest = Settings::MIN_LEASE.as_millis();
@@ -134,8 +134,13 @@ fn renewals(end_of_work: Option<Mono>, max_hold: Duration, now: Now) -> Renewals
     }
 }
 
+/// Checks what is to be locked.
+pub(super) fn check_key(key: &str) -> Result<(), String> {
+    check_length("key", key, MAX_KEY)
+}
+
 /// One name for each row that can be locked: each part is framed by its length, so that no two rows share one.
-fn subject(table: &Table, key: &str) -> Subject {
+pub(super) fn subject(table: &Table, key: &str) -> Subject {
     let (sort_name, sort_value) = table.sort_key.as_ref().map_or(("", ""), |(name, value)| (name, value));
     let mut subject = String::new();
     for part in [&table.name, &table.key_attribute, sort_name, sort_value] {
@@ -148,7 +153,7 @@ fn subject(table: &Table, key: &str) -> Subject {
 }
 
 /// Checks a table's description; answers its row format.
-fn check_table(table: &Table) -> Result<Format, String> {
+pub(super) fn check_table(table: &Table) -> Result<Format, String> {
     // A table's ARN names the account and the Region as well.
     check_length("table.name", &table.name, MAX_SORT_KEY)?;
     check_length("table.key_attribute", &table.key_attribute, MAX_NAME)?;

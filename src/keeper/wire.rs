@@ -11,6 +11,7 @@ use super::any_store::AnyStore;
 use super::counts::Counters;
 use super::flights::{Flight, Flights};
 use super::lanes::Lanes;
+use super::lease_counts::{AttemptEnd, LeaseCounts, Sort};
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::store::Lock;
@@ -102,6 +103,7 @@ impl Wire {
         request: Request,
         limit: Duration,
         flight: Option<&mut Flight>,
+        counts: Option<&LeaseCounts>,
         withdrawn: impl Future<Output = ()>,
     ) -> Answer {
         let mut cuts = self.cuts.subscribe();
@@ -123,7 +125,7 @@ impl Wire {
             flight.take_off();
         }
         self.renew_pool();
-        self.counters.requests.add_one();
+        let sent = Sent::new(&self.counters, counts, Sort::of(&request));
         let answer = tokio::select! {
             // An answer that is there counts, whatever else has happened meanwhile.
             biased;
@@ -135,6 +137,7 @@ impl Wire {
                 sleep(BACKSTOP).await;
             } => failed(FailureKind::Timeout, "no answer in time"),
         };
+        sent.end(&answer);
         self.note(&answer);
         answer
     }
@@ -209,6 +212,52 @@ impl Wire {
     }
 }
 
+/// A request that is under way: counted as it goes out, and once more when it ends, however that is.
+struct Sent<'a> {
+    keeper: &'a Counters,
+    lease: Option<&'a LeaseCounts>,
+    sort: Sort,
+    ended: bool,
+}
+
+impl<'a> Sent<'a> {
+    fn new(keeper: &'a Counters, lease: Option<&'a LeaseCounts>, sort: Sort) -> Self {
+        keeper.requests.add_one();
+        if sort.is_attempt() {
+            keeper.attempts.add_one();
+        }
+        if let Some(lease) = lease {
+            lease.sent(sort);
+        }
+        Self { keeper, lease, sort, ended: false }
+    }
+
+    fn end(mut self, answer: &Answer) {
+        self.count(answer);
+    }
+
+    fn count(&mut self, answer: &Answer) {
+        self.ended = true;
+        if let Some(lease) = self.lease {
+            lease.ended(self.sort, answer);
+        }
+        match AttemptEnd::of(&answer.outcome) {
+            AttemptEnd::Refused if self.sort.is_attempt() => self.keeper.attempts_refused.add_one(),
+            AttemptEnd::Unknown if self.sort.is_attempt() => self.keeper.attempts_unknown.add_one(),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Sent<'_> {
+    /// Nobody waits for the answer any more, or the store panicked.
+    fn drop(&mut self) {
+        if !self.ended {
+            self.count(&failed(FailureKind::Connection, "nobody waited for the answer"));
+        }
+    }
+}
+
 fn failed(kind: FailureKind, message: &str) -> Answer {
-    Answer { outcome: Outcome::Failed(Failure::new(kind, message)), date: None }
+    Answer::new(Outcome::Failed(Failure::new(kind, message)), None)
 }

@@ -13,19 +13,22 @@ pub(super) fn verdict(id: u64, verdict: Verdict, table: &str) -> FromKeeper {
     match verdict {
         Verdict::Busy(busy) => self::busy(id, busy),
         Verdict::Failed(failure) => self::failure(id, &failure),
-        Verdict::Unusable(unusable) => {
-            let kind = match unusable {
-                Unusable::Foreign { .. } => FailKind::ForeignRow,
-                Unusable::Malformed { .. } => FailKind::MalformedRow,
-            };
-            failed(id, kind, format!("in table `{table}` {unusable}"))
-        }
+        Verdict::Unusable(unusable) => self::unusable(id, &unusable, table),
         Verdict::TooLate => {
             let message = "no lease was there by the latest moment at which the work could have begun; what comes after it is freed";
             failed(id, FailKind::TooLate, message)
         }
         Verdict::Cancelled => failed(id, FailKind::Cancelled, "the acquisition was cancelled"),
     }
+}
+
+/// The line that tells of a row in this table that is not ours to touch.
+pub(super) fn unusable(id: u64, unusable: &Unusable, table: &str) -> FromKeeper {
+    let kind = match unusable {
+        Unusable::Foreign { .. } => FailKind::ForeignRow,
+        Unusable::Malformed { .. } => FailKind::MalformedRow,
+    };
+    failed(id, kind, format!("in table `{table}` {unusable}"))
 }
 
 /// The line that tells a store's failure.
@@ -39,14 +42,12 @@ pub(super) fn failed(id: u64, kind: FailKind, message: impl Into<String>) -> Fro
 }
 
 fn busy(id: u64, busy: Busy) -> FromKeeper {
-    // Rounded up: who tries again after this does not come too early.
-    let retry_after = busy.retry_after + Duration::from_nanos(999_999);
     FromKeeper::Busy {
         id,
         holder: busy.holder.map(|holder| cut_holder(*holder)),
         waited_ms: millis(busy.waited),
         attempts: busy.attempts,
-        retry_after_ms: millis(retry_after),
+        retry_after_ms: millis_up(busy.retry_after),
     }
 }
 
@@ -70,6 +71,11 @@ const fn kind(kind: FailureKind) -> FailKind {
 /// Whole milliseconds, rounded down.
 pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Whole milliseconds, rounded up: who tries again after this does not come too early.
+pub(super) fn millis_up(duration: Duration) -> u64 {
+    millis(duration.saturating_add(Duration::from_nanos(999_999)))
 }
 
 /// The text, cut where it is too long for a line.

@@ -134,7 +134,7 @@ impl Acquisition {
     }
 }
 
-fn gone(broken: Broken) -> Error {
+pub(super) fn gone(broken: Broken) -> Error {
     match broken {
         Broken::Version(reason) => VersionMismatch { reason }.into(),
         Broken::Gone(reason) => KeeperGone { reason }.into(),

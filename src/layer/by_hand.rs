@@ -1,9 +1,8 @@
 //! Leases taken by hand: inside a handler where one layer does not fit, and in programs that are no Lambda function.
 
-use std::collections::HashSet;
 use std::future::poll_fn;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,14 +14,18 @@ use super::acquisition::Acquisition;
 use super::answers::Refuse;
 use super::builder::LeaseLayerBuilder;
 use super::core::Core;
+use super::held_by_hand::{Held, Note};
+use super::inspect::{KeyState, inspect};
 use crate::error::{AlreadyHeld, Error, KeyInvalid, ReleaseFailed, SettingsError};
 use crate::keeper::client::{Grant, Released};
 use crate::key::LockKey;
-use crate::lease::{Hold, Lease};
+use crate::lease::{Hold, Lease, Scope};
 use crate::metrics::COUNTERS;
-use crate::session::ReleaseReason;
+use crate::session::{ReleaseReason, Table};
 use crate::settings::Mode;
 
+/// How long the drop of a program's lease waits for the row: it blocks, and may be the last thing that the program does.
+const ROW_WITHIN: Duration = Duration::from_millis(250);
 /// A release that is to be waited for may take a request and its repetition.
 const RELEASED_WITHIN: Duration = Duration::from_secs(15);
 
@@ -48,7 +51,7 @@ const RELEASED_WITHIN: Duration = Duration::from_secs(15);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Leasehold {
-    core: Arc<Core>,
+    pub(super) core: Arc<Core>,
     within: Within,
 }
 
@@ -64,7 +67,10 @@ enum Within {
 #[derive(Debug)]
 struct Invocation {
     context: Context,
-    held: Mutex<HashSet<String>>,
+    /// The layers around the handler that began it: a task that the handler spawned is not within them any more.
+    around: Option<Scope>,
+    /// What was taken by hand, by whichever [`Leasehold`] of this invocation.
+    held: Arc<Held>,
 }
 
 /// Says that there is no layer: keys are named where leases are taken.
@@ -88,7 +94,9 @@ impl Leasehold {
     /// holds already is `AlreadyHeld` at once.
     #[must_use]
     pub fn for_invocation(&self, context: &Context) -> Self {
-        let invocation = Invocation { context: context.clone(), held: Mutex::default() };
+        self.core.note_remaining(context);
+        let held = Held::of(self.core.keeper_name(), &context.request_id);
+        let invocation = Invocation { context: context.clone(), around: Scope::around(), held };
         Self { core: self.core.clone(), within: Within::Invocation(Arc::new(invocation)) }
     }
 
@@ -139,9 +147,41 @@ impl Leasehold {
         }
     }
 
+    /// Looks at a key without taking it: one consistent read, which needs `dynamodb:GetItem` and nothing else.
+    ///
+    /// It waits for nobody, changes nothing, and works in every mode. What it shows may be over a moment later, so it is
+    /// for people and dashboards, not for decisions: to work on a key, take its lease.
+    ///
+    /// ```
+    /// use leasehold::{Error, KeyState, Leasehold};
+    ///
+    /// # async fn f(locks: &Leasehold) -> Result<(), Error> {
+    /// match locks.inspect("imports:nightly").await? {
+    ///     KeyState::Held { holder, retry_after, .. } => println!("held by {holder:?}, whose lease can end in {retry_after:?}"),
+    ///     state => println!("not held: {state:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ForeignRow`](crate::error::ForeignRow) and [`MalformedRow`](crate::error::MalformedRow) where the row is no lock
+    /// of this format; what DynamoDB or the keeper have against the read, as with [`acquire`](Self::acquire). It is sent
+    /// once: what may pass is left to the caller to try again.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is left behind.
+    pub async fn inspect(&self, key: impl Into<String>) -> Result<KeyState, Error> {
+        let key = self.key(key.into())?;
+        inspect(&self.core, self.within.context(), key).await
+    }
+
     async fn take(&self, key: LockKey, wait: Duration) -> Result<HeldLease, Error> {
-        let note = self.within.note(&key).ok_or_else(|| AlreadyHeld { key: key.clone() })?;
-        if self.core.is_held_around(&key) {
+        let table = &self.core.settings.table;
+        let note = self.within.note(table, &key).ok_or_else(|| AlreadyHeld { key: key.clone() })?;
+        if self.core.is_held_around(&key) || self.within.is_held_around(table, &key) {
             return Err(AlreadyHeld { key }.into());
         }
         let context = self.within.context();
@@ -178,11 +218,14 @@ impl Leasehold {
         tracing::debug!(key = %lease.key(), waited = ?grant.waited, "the lease is held");
         // From here on a drop is an orderly end, unless it comes of a panic.
         hold.finish();
+        if matches!(self.within, Within::Program(_)) {
+            hold.frees_row_within(ROW_WITHIN);
+        }
         Ok(HeldLease { lease, hold: Some(hold), _note: note })
     }
 
     fn detached(&self, key: LockKey) -> HeldLease {
-        HeldLease { lease: self.core.detached(key), hold: None, _note: Note(None) }
+        HeldLease { lease: self.core.detached(key), hold: None, _note: Note::none() }
     }
 
     fn key(&self, key: String) -> Result<LockKey, Error> {
@@ -214,13 +257,13 @@ impl<B> LeaseLayerBuilder<(), ByHand, B> {
 ///
 /// # Cancellation
 ///
-/// Dropping it gives the lease back and waits, by blocking, until the keeper has heard of it: some hundred microseconds,
-/// 250 ms at most. A drop by a panic is a crash: `on_crash` decides.
+/// Dropping it gives the lease back and waits, by blocking, until the keeper has heard of it (some hundred microseconds)
+/// or, outside of an invocation, until the row is free (a write to DynamoDB); 250 ms at most. A drop by a panic is a crash: `on_crash` decides.
 #[derive(Debug)]
 #[must_use = "the lease is kept for as long as this is"]
 pub struct HeldLease {
-    lease: Lease,
-    hold: Option<Arc<Hold>>,
+    pub(super) lease: Lease,
+    pub(super) hold: Option<Arc<Hold>>,
     _note: Note,
 }
 
@@ -242,10 +285,25 @@ impl HeldLease {
             return Ok(());
         }
         session.release(ReleaseReason::Finished, true);
-        let reason = match timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await {
-            Ok(Released::Done) => return Ok(()),
-            Ok(Released::Failed(reason)) => reason,
-            Err(_) => "the keeper did not confirm it in time".to_owned(),
+        self.freed(timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await.ok())
+    }
+
+    /// The same, for code that has no executor to wait with.
+    pub(super) fn release_blocking(mut self) -> Result<(), Error> {
+        let Some(hold) = self.hold.take() else { return Ok(()) };
+        let session = hold.session();
+        if session.owes().is_none() {
+            return Ok(());
+        }
+        session.release(ReleaseReason::Finished, true);
+        self.freed(session.released_within(RELEASED_WITHIN))
+    }
+
+    fn freed(&self, released: Option<Released>) -> Result<(), Error> {
+        let reason = match released {
+            Some(Released::Done) => return Ok(()),
+            Some(Released::Failed(reason)) => reason,
+            None => "the keeper did not confirm it in time".to_owned(),
         };
         COUNTERS.failed_releases.add_one();
         Err(ReleaseFailed { key: self.lease.key().clone(), reason }.into())
@@ -269,32 +327,21 @@ impl Within {
     }
 
     /// Notes that this key is being taken here; `None` if it is already.
-    fn note(&self, key: &LockKey) -> Option<Note> {
+    fn note(&self, table: &Table, key: &LockKey) -> Option<Note> {
         match self {
             // Its parts may wait for each other.
-            Self::Program(_) => Some(Note(None)),
-            Self::Invocation(invocation) => {
-                let key = key.as_str().to_owned();
-                invocation.held().insert(key.clone()).then(|| Note(Some((invocation.clone(), key))))
-            }
+            Self::Program(_) => Some(Note::none()),
+            Self::Invocation(invocation) => Held::note(&invocation.held, table, key),
         }
     }
-}
 
-impl Invocation {
-    fn held(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// That an invocation holds a key; it goes with the lease.
-#[derive(Debug)]
-struct Note(Option<(Arc<Invocation>, String)>);
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        if let Some((invocation, key)) = self.0.take() {
-            invocation.held().remove(&key);
+    /// Whether a layer around the invocation's handler holds this row.
+    fn is_held_around(&self, table: &Table, key: &LockKey) -> bool {
+        match self {
+            Self::Program(_) => false,
+            Self::Invocation(invocation) => {
+                invocation.around.as_ref().is_some_and(|around| around.has(|lease| lease.is_on(table, key)))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a layer knows, whatever its handler: settings, keeper, clock; and what follows from them for one invocation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lambda_runtime::Context;
@@ -9,7 +9,7 @@ use lambda_runtime::Context;
 use crate::budget::{Budget, Deadline};
 use crate::clock::{Clock, Now, SystemClock};
 use crate::error::{DeadlineTooClose, Error, Unlocked};
-use crate::keeper::client::KeeperClient;
+use crate::keeper::client::{KeeperClient, KeeperName};
 use crate::key::LockKey;
 use crate::lease::{Hold, Keys, Lease, Scope, heard_within};
 use crate::protocol::HolderInfo;
@@ -30,6 +30,8 @@ pub(super) struct Core {
     name: Arc<str>,
     keeper: Arc<KeeperClient>,
     reserve_warned: AtomicBool,
+    /// The most that was left when an invocation began, in milliseconds.
+    most_left_ms: AtomicU64,
 }
 
 /// A budget, and the moment from which it counts.
@@ -50,7 +52,14 @@ impl Core {
     pub(super) fn new(settings: Settings, name: String) -> Self {
         let keeper = Arc::new(KeeperClient::new(&settings));
         let clock = clock(&settings);
-        Self { settings, clock, name: name.into(), keeper, reserve_warned: AtomicBool::new(false) }
+        Self {
+            settings,
+            clock,
+            name: name.into(),
+            keeper,
+            reserve_warned: AtomicBool::new(false),
+            most_left_ms: AtomicU64::new(0),
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -70,6 +79,7 @@ impl Core {
 
     /// Begins this invocation's session.
     pub(super) fn begin(&self, context: &Context) -> Result<Arc<Hold>, Error> {
+        self.note_remaining(context);
         begin(&self.keeper, context)
     }
 
@@ -77,6 +87,22 @@ impl Core {
     #[cfg(feature = "http")]
     pub(super) const fn keeper(&self) -> &Arc<KeeperClient> {
         &self.keeper
+    }
+
+    /// Which keeper it asks.
+    pub(super) fn keeper_name(&self) -> KeeperName {
+        self.keeper.name()
+    }
+
+    /// An invocation begins: what is left of it now is what its work can have at most.
+    pub(super) fn note_remaining(&self, context: &Context) {
+        let left = Deadline::from_epoch_ms(context.deadline).remaining(self.clock.now().wall);
+        self.most_left_ms.fetch_max(left.map_or(0, millis), Ordering::Relaxed);
+    }
+
+    /// The most that was left when an invocation began. It tells one that is late from one that is like all others.
+    pub(super) fn most_left(&self) -> Duration {
+        Duration::from_millis(self.most_left_ms.load(Ordering::Relaxed)).max(Scope::most_left())
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -88,7 +114,8 @@ impl Core {
     pub(super) fn plan_within(&self, context: &Context, max_wait: Duration) -> Result<Planned, DeadlineTooClose> {
         let reserve = self.settings.reserve;
         let now = self.clock.now();
-        let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)?;
+        let budget = Budget::plan(now, Deadline::from_epoch_ms(context.deadline), reserve, max_wait)
+            .map_err(|error| error.of_invocations_with(self.most_left()))?;
         if budget.reserve_defaulted && !self.reserve_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 layer = self.name(),
@@ -200,7 +227,7 @@ impl Core {
 
     /// The scope that the handler runs in.
     pub(super) fn scope(&self, lease: Result<Lease, Unlocked>) -> Scope {
-        Scope::enter(self.name.clone(), lease)
+        Scope::enter(self.name.clone(), lease, self.most_left())
     }
 
     /// Whether a layer around this one has taken this row for the same invocation.

@@ -5,7 +5,7 @@ use std::fmt;
 use lambda_runtime::{Context, LambdaEvent};
 
 use crate::error::{Error, KeyInvalid, KeyNotFound};
-use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template};
+use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template, names};
 
 /// Picks the key of an invocation.
 ///
@@ -41,7 +41,7 @@ pub(super) fn by_template(
     context: &Context,
     namespace: Option<&Namespace>,
 ) -> Result<LockKey, Error> {
-    template.resolve(namespace, raw, &values(context)).map_err(|error| no_key(template, error))
+    template.resolve(namespace, raw, &values(context)).map_err(|error| no_key(template, error, raw, false))
 }
 
 /// Keys by a template over a record, which also looks into strings; see
@@ -52,13 +52,16 @@ pub struct ByRecordTemplate(pub(super) Template);
 impl<T> KeySource<T> for ByRecordTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
         let resolved = self.0.resolve_into_strings(namespace, raw, &values(&event.context));
-        resolved.map_err(|error| no_key(&self.0, error))
+        resolved.map_err(|error| no_key(&self.0, error, raw, true))
     }
 }
 
-fn no_key(template: &Template, error: ResolveError) -> Error {
+fn no_key(template: &Template, error: ResolveError, raw: &str, into_strings: bool) -> Error {
     match error {
-        ResolveError::Missing(missing) => KeyNotFound { template: template.source().to_owned(), missing }.into(),
+        ResolveError::Missing(missing) => {
+            let has = missing.path.segments().get(..missing.depth).and_then(|steps| names(raw, steps, into_strings));
+            KeyNotFound { template: template.source().to_owned(), missing, has }.into()
+        }
         error => KeyInvalid::from_template(template.source(), error).into(),
     }
 }

@@ -23,11 +23,14 @@
 mod acquisition;
 mod answers;
 pub mod batch;
+mod blocking;
 mod builder;
 mod by_hand;
 mod core;
 mod ending;
 mod future;
+mod held_by_hand;
+mod inspect;
 mod key_source;
 mod moves;
 mod payload;
@@ -44,10 +47,12 @@ use std::sync::Arc;
 use tower::Layer;
 
 pub use self::answers::{AnswerFor, Answered, Answers, OnBusy, OnRefusal, Refuse};
+pub use self::blocking::BlockingLease;
 pub use self::builder::LeaseLayerBuilder;
 pub use self::by_hand::{ByHand, HeldLease, Leasehold};
 use self::core::Core;
 pub use self::future::ResponseFuture;
+pub use self::inspect::KeyState;
 pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};
 pub use self::service::LeaseService;
 use crate::settings::Mode;

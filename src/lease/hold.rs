@@ -1,7 +1,7 @@
 //! What keeps a lease: whoever holds the last share of it gives the lease back by dropping it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::keeper::client::{Owed, Released, Session};
@@ -22,11 +22,18 @@ pub(crate) struct Hold {
     finished: AtomicBool,
     /// Whether a part of the work was ended before it was done: the lease goes back as after a crash.
     cut_off: AtomicBool,
+    /// For how many milliseconds a drop waits until the row is free; 0 where the keeper's word is enough.
+    row_within_ms: AtomicU64,
 }
 
 impl Hold {
     pub(crate) const fn new(session: Arc<Session>) -> Self {
-        Self { session, finished: AtomicBool::new(false), cut_off: AtomicBool::new(false) }
+        Self {
+            session,
+            finished: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
+            row_within_ms: AtomicU64::new(0),
+        }
     }
 
     pub(crate) const fn session(&self) -> &Arc<Session> {
@@ -41,6 +48,13 @@ impl Hold {
     /// A part of the work was ended before it was done.
     pub(crate) fn cut_off(&self) {
         self.cut_off.store(true, Ordering::Release);
+    }
+
+    /// A drop waits until the row is free, for so long at most: the keeper may end with this very process, as a thread of a
+    /// program that returns from `main` does.
+    pub(crate) fn frees_row_within(&self, limit: Duration) {
+        let ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.row_within_ms.store(ms, Ordering::Release);
     }
 
     /// Why the lease goes back now that the handler's future has come to its end.
@@ -78,8 +92,12 @@ impl Drop for Hold {
     fn drop(&mut self) {
         if let Some(owed) = self.session.owes() {
             // Until the keeper has read it, the environment could be frozen with the lease still held.
-            self.session.release(self.reason(owed), false);
-            note_release(self.session.released_within(DROP_WAITS));
+            let (wait, limit) = match self.row_within_ms.load(Ordering::Acquire) {
+                0 => (false, DROP_WAITS),
+                ms => (true, Duration::from_millis(ms)),
+            };
+            self.session.release(self.reason(owed), wait);
+            note_release(self.session.released_within(limit));
         }
         self.session.close();
     }

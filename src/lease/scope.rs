@@ -1,6 +1,7 @@
 //! Which leases the running handler is under: the innermost layer's first, in a task-local.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Lease;
 use crate::error::{NoLease, Unlocked};
@@ -18,13 +19,15 @@ pub(crate) struct Scope(Arc<Node>);
 struct Node {
     name: Arc<str>,
     lease: Result<Lease, Unlocked>,
+    /// The most that was left when an invocation began.
+    most_left: Duration,
     outer: Option<Scope>,
 }
 
 impl Scope {
     /// A layer's scope, within the one that is being polled.
-    pub(crate) fn enter(name: Arc<str>, lease: Result<Lease, Unlocked>) -> Self {
-        Self(Arc::new(Node { name, lease, outer: SCOPE.try_get().ok() }))
+    pub(crate) fn enter(name: Arc<str>, lease: Result<Lease, Unlocked>, most_left: Duration) -> Self {
+        Self(Arc::new(Node { name, lease, most_left, outer: Self::around() }))
     }
 
     /// The innermost layer's lease. Where that layer runs unlocked, an outer one's would be a lease on something else.
@@ -46,7 +49,22 @@ impl Scope {
 
     /// Whether a layer around the one that is being polled holds this row.
     pub(crate) fn holds(is_it: impl Fn(&Lease) -> bool) -> bool {
-        SCOPE.try_with(|scope| scope.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)).unwrap_or(false)
+        Self::around().is_some_and(|scope| scope.has(is_it))
+    }
+
+    /// The scope that is being polled, for who takes it along to where it is not.
+    pub(crate) fn around() -> Option<Self> {
+        SCOPE.try_get().ok()
+    }
+
+    /// The most that was left when an invocation began, by the layers around: they saw it before they waited.
+    pub(crate) fn most_left() -> Duration {
+        Self::around().map_or(Duration::ZERO, |scope| scope.0.most_left)
+    }
+
+    /// Whether one of its layers has this lease.
+    pub(crate) fn has(&self, is_it: impl Fn(&Lease) -> bool) -> bool {
+        self.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)
     }
 
     fn each(&self) -> impl Iterator<Item = &Node> {

@@ -14,6 +14,7 @@ mod machines {
     pub use super::contender::{Budget, Contender};
     pub use super::context::{Context, Entropy};
     pub use super::holder::{Holder, Renewals, Validity};
+    pub use super::look::{Look, Standing};
     pub use super::mutant::{Mutant, Rules, UnknownMutant};
     pub use super::observation::{Observation, Observations, Subject};
     pub use super::request::{Answer, Failure, FailureKind, Outcome, Request};
@@ -31,6 +32,8 @@ mod contender;
 mod context;
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 mod holder;
+#[cfg(any(feature = "in-process", feature = "simulation"))]
+mod look;
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 mod mutant;
 #[cfg(any(feature = "in-process", feature = "simulation"))]

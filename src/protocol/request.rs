@@ -76,6 +76,17 @@ pub struct Answer {
     pub outcome: Outcome,
     /// The answer's `Date` header in seconds since the Unix epoch; `None` where there was none that serves.
     pub date: Option<u64>,
+    /// What the request consumed, in millionths of a capacity unit; `None` where the store does not tell. Nothing is
+    /// decided by it.
+    pub consumed: Option<u64>,
+}
+
+impl Answer {
+    /// An answer that tells nothing of what it consumed.
+    #[must_use]
+    pub const fn new(outcome: Outcome, date: Option<u64>) -> Self {
+        Self { outcome, date, consumed: None }
+    }
 }
 
 /// What came of a request.

@@ -88,19 +88,19 @@ pub(super) fn held(number: u128, version: u64, lease: u64) -> Row {
 
 /// Answers with the server's time at the begin of the test.
 pub(super) fn written(version: u64) -> Answer {
-    Answer { outcome: Outcome::Written { version: Version::Counter(version) }, date: Some(BEGIN) }
+    Answer::new(Outcome::Written { version: Version::Counter(version) }, Some(BEGIN))
 }
 
 pub(super) fn refused(row: Row) -> Answer {
-    Answer { outcome: Outcome::Refused { row }, date: Some(BEGIN) }
+    Answer::new(Outcome::Refused { row }, Some(BEGIN))
 }
 
 pub(super) fn read(row: Row) -> Answer {
-    Answer { outcome: Outcome::Read { row }, date: Some(BEGIN) }
+    Answer::new(Outcome::Read { row }, Some(BEGIN))
 }
 
 pub(super) fn failed(kind: FailureKind) -> Answer {
-    Answer { outcome: Outcome::Failed(Failure::new(kind, "made up")), date: None }
+    Answer::new(Outcome::Failed(Failure::new(kind, "made up")), None)
 }
 
 /// The request that this action sends.

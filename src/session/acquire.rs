@@ -38,7 +38,7 @@ pub struct Acquire {
     pub holder: HolderInfo,
 }
 
-const fn yes() -> bool {
+pub(super) const fn yes() -> bool {
     true
 }
 

@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
+use super::culprit::told;
+
 /// The longest line, without its end.
 pub const MAX_LINE: usize = 64 * 1024;
 
@@ -89,7 +91,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if end > MAX_LINE {
             return Err(FrameError::TooLong);
         }
-        let message = serde_json::from_slice(&self.buffer[..end]).map_err(FrameError::NotAMessage);
+        let line = &self.buffer[..end];
+        let message = serde_json::from_slice(line).map_err(|error| FrameError::NotAMessage(told::<T>(line, error)));
         self.take_out(end + 1);
         message.map(Some)
     }

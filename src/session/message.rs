@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::acquire::Acquire;
+use super::look::{Counted, Inspect, Inspected};
 use super::version::VersionRange;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 
@@ -53,6 +54,13 @@ pub enum ToKeeper {
         /// Whether `released` is to wait for the write.
         #[serde(default)]
         wait: bool,
+    },
+    /// Looks at a row without taking it.
+    Inspect(Box<Inspect>),
+    /// What has a lease taken up to now?
+    Count {
+        /// Which.
+        id: u64,
     },
     /// The session is over and nothing is held.
     End,
@@ -141,6 +149,10 @@ pub enum FromKeeper {
         /// Why, for people.
         reason: String,
     },
+    /// Answers `inspect`.
+    Inspected(Box<Inspected>),
+    /// Answers `count`.
+    Counted(Box<Counted>),
     /// Answers `check`.
     Checked(CheckAnswer),
     /// The line could not be served; the keeper closes the connection after it.
@@ -207,6 +219,8 @@ impl AnswerTo for FromKeeper {
             | Self::AtRisk { id }
             | Self::Secured { id }
             | Self::Lost { id, .. } => Some(*id),
+            Self::Inspected(inspected) => Some(inspected.id),
+            Self::Counted(counted) => Some(counted.id),
             Self::Began { .. } | Self::Checked(_) | Self::Error { .. } => None,
         }
     }

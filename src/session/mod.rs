@@ -4,12 +4,15 @@
 //! answer picks one, unknown fields are ignored, and each release serves the current and the previous version.
 
 mod acquire;
+mod culprit;
 mod frame;
+mod look;
 mod message;
 mod version;
 
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
+pub use look::{Counted, Inspect, Inspected, RowState};
 pub use message::{AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
 pub use version::{VERSION, VersionRange};

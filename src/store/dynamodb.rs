@@ -122,7 +122,7 @@ impl DynamoDb {
     ) -> Outcome {
         match write::send(client, lock, write, witness).await {
             Reply::Applied { updated, consumed } => {
-                self.usage.wrote(consumed.as_deref());
+                witness.note_consumed(self.usage.wrote(consumed.as_deref()));
                 written(format, lock, request, updated.as_ref())
             }
             Reply::Refused(item) => refused(format, request, item.as_ref()),
@@ -143,7 +143,7 @@ impl DynamoDb {
             .await;
         match reply {
             Ok(output) => {
-                self.usage.read(output.consumed_capacity());
+                witness.note_consumed(self.usage.read(output.consumed_capacity()));
                 Outcome::Read { row: format.decode(output.item()) }
             }
             Err(error) => Outcome::Failed(failure(&error, witness, "GetItem", &lock.table)),
@@ -200,7 +200,7 @@ impl Store for DynamoDb {
     async fn send(&self, lock: &Lock, request: Request, limit: Duration) -> Answer {
         let format = match format_of(&lock.table) {
             Ok(format) => format,
-            Err(outcome) => return Answer { outcome, date: None },
+            Err(outcome) => return Answer::new(outcome, None),
         };
         self.usage.sent(&request);
         let connection = self.connections.current();
@@ -223,7 +223,7 @@ impl Store for DynamoDb {
         if matches!(&outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Credentials) {
             self.connections.replace(&connection);
         }
-        Answer { date: witness.date().filter(|_| was_answered(&outcome)), outcome }
+        Answer { date: witness.date().filter(|_| was_answered(&outcome)), consumed: witness.consumed(), outcome }
     }
 
     /// Reads a key that nobody uses, from the table given to [`DynamoDb::warming`] or, without one, from a table that

@@ -46,7 +46,8 @@ pub struct Lock {
 /// it knows what an unknown outcome means. An answer that comes after `timeout` is dropped, and one that is there when
 /// the timer fires is looked at first: after a freeze both happen at once.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Sends one request and waits at most `timeout` for its answer.
+    /// Sends one request and waits at most `timeout` for its answer. What it consumed is told with the answer, where the
+    /// table's service tells it; asking for that costs nothing.
     ///
     /// # Cancellation
     ///

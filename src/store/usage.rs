@@ -73,14 +73,14 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A write was answered.
-    pub(super) fn wrote(&self, consumed: Option<&ConsumedCapacity>) {
-        self.write_parts.fetch_add(parts(consumed), Ordering::Relaxed);
+    /// A write was answered; tells what it consumed, in millionths of a unit.
+    pub(super) fn wrote(&self, consumed: Option<&ConsumedCapacity>) -> Option<u64> {
+        add(&self.write_parts, consumed)
     }
 
-    /// A read was answered.
-    pub(super) fn read(&self, consumed: Option<&ConsumedCapacity>) {
-        self.read_parts.fetch_add(parts(consumed), Ordering::Relaxed);
+    /// A read was answered; tells what it consumed, in millionths of a unit.
+    pub(super) fn read(&self, consumed: Option<&ConsumedCapacity>) -> Option<u64> {
+        add(&self.read_parts, consumed)
     }
 
     /// The counters as they stand.
@@ -101,6 +101,8 @@ impl Counters {
 }
 
 /// `as` saturates, and takes what is no number for 0.
-fn parts(consumed: Option<&ConsumedCapacity>) -> u64 {
-    (consumed.and_then(ConsumedCapacity::capacity_units).unwrap_or(0.0) * PARTS).round() as u64
+fn add(to: &AtomicU64, consumed: Option<&ConsumedCapacity>) -> Option<u64> {
+    let parts = (consumed.and_then(ConsumedCapacity::capacity_units)? * PARTS).round() as u64;
+    to.fetch_add(parts, Ordering::Relaxed);
+    Some(parts)
 }

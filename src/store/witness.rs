@@ -1,4 +1,4 @@
-//! Sees one request out and reads the `Date` header of its answer.
+//! Sees one request out, reads the `Date` header of its answer, and keeps what that says of the capacity it took.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,6 +24,7 @@ pub(super) struct Witness {
 struct Notes {
     sent: AtomicBool,
     date: OnceLock<u64>,
+    consumed: OnceLock<u64>,
 }
 
 impl Witness {
@@ -35,6 +36,18 @@ impl Witness {
     /// The `Date` in seconds since the Unix epoch, if an answer came that had one that serves.
     pub(super) fn date(&self) -> Option<u64> {
         self.notes.date.get().copied()
+    }
+
+    /// Notes what the answer says that the request consumed.
+    pub(super) fn note_consumed(&self, millionths: Option<u64>) {
+        if let Some(millionths) = millionths {
+            let _ = self.notes.consumed.set(millionths);
+        }
+    }
+
+    /// What the request consumed, in millionths of a capacity unit, if its answer told.
+    pub(super) fn consumed(&self) -> Option<u64> {
+        self.notes.consumed.get().copied()
     }
 }
 

@@ -6,12 +6,15 @@ use super::state::{Health, Held, Lease, State, Waiting, millis, validity};
 use super::{Answered, Happened};
 use crate::clock::Mono;
 use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
-use crate::session::{Acquire, FailKind, FromKeeper};
+use crate::session::{Acquire, Counted, FailKind, FromKeeper};
 
 impl State {
     /// Answers a request for a lease at once, or lets it wait for one of the same test's.
     pub(super) fn asked(&mut self, session: u64, acquire: Box<Acquire>) {
         self.happened.push(Happened::Asked { key: acquire.key.clone() });
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.counted = Some(Counted { write_requests: 1, attempts: 1, ..Counted::default() });
+        }
         let began = self.now();
         self.clock.advance(std::mem::take(&mut self.delay));
         self.settle();
@@ -54,9 +57,9 @@ impl State {
     }
 
     pub(super) fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
-        self.token += 1;
+        let token = self.raise(&acquire.key);
         let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
-        let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(self.token)));
+        let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(token)));
         let length = Duration::from_millis(acquire.lease_ms);
         let now = self.now();
         let has_deadline = self.sessions.get(&session).is_some_and(|session| session.has_deadline);
@@ -70,10 +73,12 @@ impl State {
             max_silence: acquire.max_silence_ms.map(Duration::from_millis),
             heard_until: acquire.max_silence_ms.map(|silence| now + Duration::from_millis(silence)),
             at_risk: false,
+            counted_until: now,
             on_crash: acquire.on_crash,
             holder: Box::new(acquire.holder.clone()),
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
+        self.note(session, |counted| counted.granted(attempts, waited));
         self.answered(acquire, Answered::Granted(token));
         let granted = FromKeeper::Granted {
             id: acquire.id,

@@ -17,6 +17,11 @@ pub enum Happened {
         /// On this key.
         key: String,
     },
+    /// A key was looked at.
+    Inspected {
+        /// This one.
+        key: String,
+    },
     /// It was answered.
     Answered {
         /// About this key.

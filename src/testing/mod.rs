@@ -49,6 +49,7 @@ mod acquisition;
 mod connection;
 mod event;
 mod keeper;
+mod look;
 mod state;
 
 pub(crate) use self::connection::Connection;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Happened;
 use crate::clock::{Clock as _, ManualClock, Mono};
 use crate::protocol::{HolderInfo, OwnerId};
-use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
+use crate::session::{Acquire, CheckAnswer, Counted, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
 
 /// Whether requests for leases are served.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct State {
     pub(super) sessions: BTreeMap<u64, Session>,
     pub(super) held: HashMap<String, Held>,
     pub(super) waiting: VecDeque<Waiting>,
+    /// The version of each key's row, once there is one.
+    pub(super) versions: HashMap<String, u64>,
     ended: HashMap<OwnerId, String>,
     pub(super) token: u64,
     opened: u64,
@@ -39,12 +41,14 @@ pub(super) struct Session {
     lines: VecDeque<FromKeeper>,
     spoke: bool,
     pub(super) has_deadline: bool,
+    /// What its lease has taken, once it has asked for one.
+    pub(super) counted: Option<Counted>,
 }
 
 /// Who holds a key.
 #[derive(Debug)]
 pub(super) enum Held {
-    Elsewhere { holder: Box<HolderInfo>, until: Option<Mono> },
+    Elsewhere { holder: Box<HolderInfo>, owner: OwnerId, since: Mono, until: Option<Mono> },
     Here(Lease),
 }
 
@@ -60,6 +64,8 @@ pub(super) struct Lease {
     pub(super) max_silence: Option<Duration>,
     pub(super) heard_until: Option<Mono>,
     pub(super) at_risk: bool,
+    /// Up to when its renewals were counted.
+    pub(super) counted_until: Mono,
     pub(super) on_crash: OnCrash,
     pub(super) holder: Box<HolderInfo>,
 }
@@ -84,6 +90,7 @@ impl State {
             sessions: BTreeMap::new(),
             held: HashMap::new(),
             waiting: VecDeque::new(),
+            versions: HashMap::new(),
             ended: HashMap::new(),
             token: 0,
             opened: 0,
@@ -116,7 +123,7 @@ impl State {
 
     pub(super) fn open(&mut self, waker: Waker) -> u64 {
         self.opened += 1;
-        let session = Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false };
+        let session = Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false, counted: None };
         self.sessions.insert(self.opened, session);
         self.opened
     }
@@ -148,6 +155,8 @@ impl State {
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
             }
+            ToKeeper::Inspect(inspect) => self.inspect(session, *inspect),
+            ToKeeper::Count { id } => self.count(session, id),
             ToKeeper::End => self.close(session),
             // Asked and said past the session.
             ToKeeper::Hello { .. } | ToKeeper::Check { .. } => {}
@@ -171,13 +180,24 @@ impl State {
     }
 
     pub(super) fn renew(&mut self, renewing: bool) {
+        // What was due before is of the time before.
+        self.settle();
         self.renewing = renewing;
         self.settle();
     }
 
     pub(super) fn give_away(&mut self, key: String, holder: HolderInfo, until: Option<Mono>) {
         self.lose(&key, "the row now belongs to another owner");
-        self.held.insert(key, Held::Elsewhere { holder: Box::new(holder), until });
+        self.versions.insert(key.clone(), self.token);
+        let (owner, since) = (OwnerId::random(), self.now());
+        self.held.insert(key, Held::Elsewhere { holder: Box::new(holder), owner, since, until });
+    }
+
+    /// The next version of this key's row, which is higher than all before.
+    pub(super) fn raise(&mut self, key: &str) -> u64 {
+        self.token += 1;
+        self.versions.insert(key.to_owned(), self.token);
+        self.token
     }
 
     pub(super) fn free_elsewhere(&mut self, key: &str) {
@@ -222,9 +242,10 @@ impl State {
     }
 
     fn settle_leases(&mut self, now: Mono) {
-        let (mut said, mut over) = (Vec::new(), Vec::new());
+        let (mut said, mut over, mut due) = (Vec::new(), Vec::new(), Vec::new());
         for (key, held) in &mut self.held {
             let Held::Here(lease) = held else { continue };
+            due.push((lease.session, lease.renewals_due(now)));
             if lease.ends_at.is_some_and(|end| end <= now) {
                 over.push((key.clone(), HELD_TOO_LONG));
                 continue;
@@ -248,6 +269,10 @@ impl State {
         }
         for (session, line) in said {
             self.say(session, line);
+        }
+        for (session, due) in due {
+            let renewing = self.renewing;
+            self.note(session, |counted| counted.renewed(due, renewing));
         }
         for (key, reason) in over {
             self.lose(&key, reason);
@@ -299,7 +324,8 @@ impl State {
             if reason == ReleaseReason::Dropped && lease.on_crash == OnCrash::Expire {
                 // It ends by itself.
                 let until = Some(now + lease.length);
-                self.held.insert(key.clone(), Held::Elsewhere { holder: lease.holder, until });
+                let (holder, owner) = (lease.holder, lease.owner);
+                self.held.insert(key.clone(), Held::Elsewhere { holder, owner, since: now, until });
             }
             self.happened.push(Happened::Released { key, reason });
         }
@@ -313,6 +339,19 @@ impl State {
     }
 }
 
+impl Lease {
+    /// How many renewals were due since they were counted last.
+    fn renewals_due(&mut self, now: Mono) -> u64 {
+        let third = self.length / 3;
+        let mut due = 0;
+        while now.since(self.counted_until) >= third && !third.is_zero() {
+            self.counted_until = self.counted_until + third;
+            due += 1;
+        }
+        due
+    }
+}
+
 impl Held {
     fn is_of(&self, session: u64, id: Option<u64>) -> bool {
         matches!(self, Self::Here(lease) if lease.session == session && id.is_none_or(|id| id == lease.id))
@@ -321,7 +360,7 @@ impl Held {
     /// Who holds it, and when its lease can end.
     pub(super) fn told(&self, now: Mono) -> (HolderInfo, Duration) {
         match self {
-            Self::Elsewhere { holder, until } => {
+            Self::Elsewhere { holder, until, .. } => {
                 ((**holder).clone(), until.map_or(ELSEWHERES_LEASE, |until| until.since(now)))
             }
             Self::Here(lease) => ((*lease.holder).clone(), lease.length),

@@ -1,7 +1,10 @@
 //! Events: refused before anything is asked of DynamoDB.
 
+use std::time::Duration;
+
 use lambda_runtime::{Context, LambdaEvent};
 use leasehold::LeaseLayer;
+use leasehold::clock::{Clock as _, SystemClock};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -18,6 +21,8 @@ enum Input {
     Order(String),
     /// An event for a handler that takes any JSON.
     Json(String),
+    /// A layer that reserves so many seconds of an invocation that has 30.
+    Reserve(u64),
     /// What a closure picks.
     Picked(Result<String, &'static str>),
 }
@@ -43,11 +48,36 @@ fn cases() -> Vec<Case<Input>> {
     const DETAIL: &str = "orders:{detail.orderId}";
     /// What an API of the payload format 1.0 sends.
     const REST: &str = r#"{"version":"1.0","requestContext":{"identity":{"sourceIp":"192.0.2.1"}}}"#;
+    let fields: Vec<_> = (0..1_000).map(|n| format!(r#""name_{n:04}":0"#)).collect();
+    let many = format!("{{{}}}", fields.join(","));
     let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(2_042));
     let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
     vec![
         case(Empty, key(ID, "{}"), "KeyNotFound", "the event has no `id`: correct the path", 0),
         case(Empty, key(ID, "null"), "KeyInvalid", "the event is null", 0),
+        case(
+            WrongVersion,
+            key(ID, r#"{"orderId":1,"x-id":2}"#),
+            "KeyNotFound",
+            r#"what it has there is `orderId`, `["x-id"]`"#,
+            0,
+        ),
+        case(
+            WrongVersion,
+            key(DETAIL, r#"{"detail":{"order_id":1}}"#),
+            "KeyNotFound",
+            "what it has there is `order_id`",
+            0,
+        ),
+        case(Oversized, key(ID, many), "KeyNotFound", "`name_0009`, 990 more", 0),
+        case(
+            Other,
+            Input::Reserve(40),
+            "DeadlineTooClose",
+            "the reserve of 40s is longer than what an invocation has: 29.",
+            0,
+        ),
+        case(Other, Input::Reserve(40), "DeadlineTooClose", "so every invocation will be refused: set `reserve`", 0),
         case(Empty, key(ID, r#"{"id":""}"#), "KeyInvalid", "it must be a string that is not empty", 0),
         case(Empty, order("null"), "EventNotDeserialized", "::Order`: invalid type: null", 0),
         case(Empty, Input::Picked(Ok(String::new())), "KeyInvalid", "needs at least one character", 0),
@@ -121,6 +151,12 @@ async fn run(input: Input) -> Seen {
         Input::Json(json) => {
             let layer = stage.layer::<Value>("nightly").build().unwrap();
             stage.call(&layer, event(json)).await
+        }
+        Input::Reserve(seconds) => {
+            let layer = stage.layer::<Value>("orders:{id}").reserve(Duration::from_secs(seconds)).build().unwrap();
+            let mut event = event(r#"{"id":1}"#.to_owned());
+            event.context.deadline = (SystemClock::new().now().wall + Duration::from_secs(30)).as_millis();
+            stage.call(&layer, event).await
         }
         Input::Picked(picked) => {
             let layer = LeaseLayer::keyed_by(move |_: &LambdaEvent<Value>| picked.clone());

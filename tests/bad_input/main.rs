@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(unreachable_pub, reason = "each test is a crate of its own")]
 
+mod by_hand;
 mod dynamodb;
 mod events;
 mod from_keeper;

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, S};
+use lambda_runtime::Diagnostic;
+use leasehold::KeyState;
 use serde_json::Value;
 
 use crate::played::order;
@@ -105,6 +107,30 @@ async fn run(row: Item) -> Seen {
     let seen = stage.call(&layer, order()).await;
     assert_eq!(dynamodb.only_item("locks").await, Some(row), "it is never overwritten");
     seen
+}
+
+/// The same rows, only looked at.
+async fn look(row: Item) -> Seen {
+    let dynamodb = EmbeddedDynamoDb::with_locks().await;
+    dynamodb.put("locks", row.clone()).await;
+    let stage = Stage::over(dynamodb.url());
+    let seen = match stage.by_hand().inspect(KEY).await {
+        // A holder is what a look is for.
+        Ok(KeyState::Held { holder, .. }) => {
+            let said = format!("`{KEY}` is held by {}; waited for nothing: raise `max_wait`", holder.unwrap());
+            let told = Diagnostic { error_type: "LeaseBusy".to_owned(), error_message: said };
+            stage.end(Err(told)).await
+        }
+        Ok(state) => panic!("{state:?}"),
+        Err(error) => stage.end(Err(error.into())).await,
+    };
+    assert_eq!(dynamodb.only_item("locks").await, Some(row), "it is never overwritten");
+    seen
+}
+
+#[tokio::test]
+async fn rows_that_are_no_locks_and_are_only_looked_at() {
+    check("row that is looked at", cases(), look).await;
 }
 
 #[tokio::test]

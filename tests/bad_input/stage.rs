@@ -11,7 +11,7 @@ use leasehold::keeper::{Keeper, KeeperOptions, Peer, PlainHome};
 use leasehold::layer::{KeySource, TemplateText};
 use leasehold::protocol::{Answer, Request};
 use leasehold::store::{DynamoDb, Lock, Store, StoreUsage};
-use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder};
+use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder, Leasehold};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -85,6 +85,13 @@ impl Stage {
             .keeper(KeeperChoice::Extension)
             .max_wait(Duration::ZERO)
             .environment(variables)
+    }
+
+    /// Takes leases of this keeper by hand.
+    pub fn by_hand(&self) -> Leasehold {
+        let variables: [(&str, &str); 0] = [];
+        let builder = Leasehold::builder().table("locks").socket(self.socket()).keeper(KeeperChoice::Extension);
+        builder.environment(variables).build().unwrap()
     }
 
     /// What this layer makes of an event.

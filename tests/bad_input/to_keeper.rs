@@ -26,10 +26,16 @@ fn acquire(field: &str, value: Value) -> Vec<u8> {
     lines(&[BEGIN, &acquire.to_string()])
 }
 
+/// A look at a key.
+fn inspect(key: &str, table: &str) -> String {
+    json!({ "type": "inspect", "id": 1, "key": key, "table": { "name": table, "key_attribute": "key" } }).to_string()
+}
+
 fn cases() -> Vec<Case<Bytes>> {
     use Kind::*;
     let error = |kind, bytes, says| case(kind, Bytes(bytes), "error", says, 0);
     let refused = |kind, field, value, says| case(kind, Bytes(acquire(field, value)), "bad_request", says, 0);
+    let refused_line = |kind, line: &str, says| case(kind, Bytes(lines(&[BEGIN, line])), "bad_request", says, 0);
     let table = |name: &str, attribute: &str| json!({ "name": name, "key_attribute": attribute });
     let long = "x".repeat(3_000);
     let in_a_key = [lines(&[BEGIN]), b"{\"type\":\"acquire\",\"id\":1,\"key\":\"\xff\"}\n".to_vec()].concat();
@@ -62,10 +68,21 @@ fn cases() -> Vec<Case<Bytes>> {
             json!({ "first": 9, "max": u64::MAX }),
             "`polling` must have 1 <= `first` <= `max`",
         ),
-        error(WrongType, lines(&["[1,2,3]"]), "a line is not a message of this session: "),
-        error(WrongType, acquire("id", json!("one")), "invalid type: string \"one\", expected u64"),
-        error(WrongType, acquire("table", json!("locks")), "invalid type: string \"locks\", expected struct Table"),
-        error(WrongType, lines(&[r#"{"type":"check","owner":"me"}"#]), "a line is not a message of this session: "),
+        error(WrongType, lines(&["[1,2,3]"]), "it must be an object with a `type`"),
+        error(WrongType, acquire("id", json!("one")), "`id`: invalid type: string \"one\", expected an integer from 0"),
+        error(
+            WrongType,
+            acquire("table", json!("locks")),
+            "`table`: invalid type: string \"locks\", expected an object",
+        ),
+        error(WrongType, acquire("table", json!({ "name": 7, "key_attribute": "key" })), "`table.name`: invalid type"),
+        error(WrongType, lines(&[r#"{"type":"check","owner":"me"}"#]), "session: `owner`: "),
+        error(WrongType, lines(&[BEGIN, r#"{"type":"count","id":"1"}"#]), "session: `id`: "),
+        refused_line(Other, r#"{"type":"count","id":7}"#, "no lease under the `id` 7"),
+        refused_line(Empty, &inspect("", "locks"), "`key` must have 1 to 2048 bytes, not 0"),
+        refused_line(Empty, &inspect("k", ""), "`table.name` must have 1 to 1024 bytes, not 0"),
+        refused_line(Oversized, &inspect(&long, "locks"), "`key` must have 1 to 2048 bytes, not 3000"),
+        error(Truncated, lines(&[BEGIN, r#"{"type":"inspect","id":1,"key":"k"}"#]), "missing field `table`"),
         error(
             WrongVersion,
             lines(&[r#"{"type":"begin","versions":{"min":2,"max":7},"request_id":"r"}"#]),
@@ -75,13 +92,21 @@ fn cases() -> Vec<Case<Bytes>> {
         error(
             WrongVersion,
             lines(&[BEGIN, r#"{"type":"extend","id":1}"#]),
-            "unknown variant `extend`, expected one of",
+            "`type`: unknown variant `extend`, expected one of",
         ),
-        error(WrongVersion, acquire("on_crash", json!("ask")), "unknown variant `ask`, expected `release` or `expire`"),
+        error(
+            WrongVersion,
+            acquire("on_crash", json!("ask")),
+            "`on_crash`: unknown variant `ask`, expected `release` or `expire`",
+        ),
         error(NotUtf8, b"\xff\xfe\n".to_vec(), "a line is not a message of this session: "),
         error(NotUtf8, in_a_key, "invalid unicode code point"),
         error(Other, lines(&[r#"{"type":"end"}"#]), "the first line must be `hello`, `begin` or `check`"),
-        error(Other, lines(&[BEGIN, BEGIN]), "a session takes `acquire`, `progress`, `release` and `end`"),
+        error(
+            Other,
+            lines(&[BEGIN, BEGIN]),
+            "a session takes `acquire`, `progress`, `release`, `inspect`, `count` and `end`",
+        ),
     ]
 }
 

@@ -25,6 +25,7 @@ async fn a_key_that_no_record_has_is_an_error_that_names_its_path() {
     assert_eq!(error.error_type(), "NoUsableRecord");
     let said = error.to_string();
     assert!(said.contains("records (2)") && said.contains("no `body.order_id`"), "{said}");
+    assert!(said.contains("what it has there is `orderId`"), "{said}");
     assert!(!keeper.happened().iter().any(|happened| matches!(happened, Happened::Asked { .. })));
 }
 
@@ -35,6 +36,11 @@ async fn a_reserve_longer_than_the_invocation_is_one_error_and_nothing_is_asked(
     let mut service = layer.build().unwrap().layer(told(Said::default(), keeper.clone()));
     let error = keeper.invoke(&mut service, batch([message("1", &json!({ "id": "a" }))])).await.unwrap_err();
     assert_eq!(error.error_type(), "DeadlineTooClose");
+    let said = error.to_string();
+    assert!(
+        said.contains("the reserve of 40s is longer") && said.contains("every invocation will be refused"),
+        "{said}"
+    );
     assert!(!keeper.happened().iter().any(|happened| matches!(happened, Happened::Asked { .. })));
 }
 
@@ -42,7 +48,8 @@ async fn a_reserve_longer_than_the_invocation_is_one_error_and_nothing_is_asked(
 async fn an_event_that_is_no_batch_says_what_it_is_instead() {
     let keeper = TestKeeper::new();
     for (event, said) in [
-        (json!({ "detail": {} }), "missing field `Records`"),
+        (json!({ "detail": {}, "source": "orders" }), "missing field `Records`"),
+        (json!({ "detail": {}, "source": "orders" }), "what it has is `detail`, `source`"),
         (json!({ "Records": [{ "eventSource": "aws:s3", "s3": {} }] }), "aws:s3"),
     ] {
         let error = refused(&keeper, "{body.id}", event).await;

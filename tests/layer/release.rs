@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
-use lambda_runtime::{Diagnostic, LambdaEvent};
+use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use leasehold::{Lease, ReleaseWhen, metrics};
 use serde_json::{Value, json};
 use tokio_test::{assert_pending, assert_ready_ok, task};
@@ -35,6 +35,24 @@ async fn before_the_response_waits_for_the_write() {
     let keeper = granting(keeper, |peer| assert_eq!(peer.free()["wait"], true));
     assert_eq!(service.call(order()).await.unwrap(), "done");
     keeper.join().unwrap();
+}
+
+/// A program may end with the drop, and a keeper on a thread of its own with it.
+#[tokio::test]
+async fn the_drop_of_a_programs_lease_waits_for_the_write_and_that_of_an_invocations_does_not() {
+    for (in_an_invocation, waits) in [(false, true), (true, false)] {
+        let keeper = Keeper::bind();
+        let mut locks = keeper.by_hand();
+        keeper.accept_hello();
+        if in_an_invocation {
+            let mut context = Context::default();
+            context.request_id = "r-by-hand".to_owned();
+            locks = locks.for_invocation(&context);
+        }
+        let keeper = granting(keeper, move |peer| assert_eq!(peer.free()["wait"], waits));
+        drop(locks.acquire("orders:A-17", Duration::from_secs(2)).await.unwrap());
+        keeper.join().unwrap();
+    }
 }
 
 #[tokio::test]

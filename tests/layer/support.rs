@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lambda_runtime::{Context, LambdaEvent};
 use leasehold::layer::TemplateText;
-use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder};
+use leasehold::{KeeperChoice, LeaseLayer, LeaseLayerBuilder, Leasehold};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -31,6 +31,13 @@ impl Keeper {
 
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("keeper.sock")
+    }
+
+    /// Takes leases of this keeper by hand.
+    pub(crate) fn by_hand(&self) -> Leasehold {
+        let variables: [(&str, &str); 0] = [];
+        let builder = Leasehold::builder().table("locks").keeper(KeeperChoice::Extension).socket(self.path());
+        builder.environment(variables).build().unwrap()
     }
 
     /// A layer that talks to this keeper, and to no environment.

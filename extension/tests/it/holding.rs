@@ -24,7 +24,7 @@ struct NoStore;
 
 impl Store for NoStore {
     async fn send(&self, _: &Lock, _: Request, _: Duration) -> Answer {
-        Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Rejected, "none")), date: None }
+        Answer::new(Outcome::Failed(Failure::new(FailureKind::Rejected, "none")), None)
     }
 
     async fn warm_up(&self) {}

@@ -3,7 +3,13 @@
 use super::heard_lease::HeardLease;
 pub(crate) use super::heard_lease::{Answer, Grant, Released};
 use super::lost;
-use crate::session::{AnswerTo as _, ErrorKind, FromKeeper, VersionRange};
+use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, RowState, VersionRange};
+
+/// The one look that a layer makes in a session, in place of an acquisition.
+pub(super) const LOOK: u64 = 1;
+
+/// How a row stands, or why that could not be told.
+pub(crate) type Looked = Result<RowState, (FailKind, String)>;
 
 /// Which of the keys that an invocation locks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +65,8 @@ pub(crate) struct Heard {
     /// The session versions that were offered.
     offered: VersionRange,
     pub(super) began: bool,
+    /// The answer to `inspect`, once it was asked.
+    pub(super) look: Option<Option<Looked>>,
     pub(super) broken: Option<Broken>,
     /// What was asked for, in its order.
     pub(super) leases: Vec<HeardLease>,
@@ -67,7 +75,7 @@ pub(crate) struct Heard {
 impl Heard {
     /// Nothing was heard yet.
     pub(super) const fn new(offered: VersionRange) -> Self {
-        Self { offered, began: false, broken: None, leases: Vec::new() }
+        Self { offered, began: false, look: None, broken: None, leases: Vec::new() }
     }
 
     /// Takes in one line.
@@ -85,12 +93,22 @@ impl Heard {
                 self.break_off(Broken::Version(message));
             }
             FromKeeper::Error { message, .. } => self.break_off(Broken::Gone(message)),
+            FromKeeper::Inspected(inspected) => self.answer_look(inspected.id, Ok(inspected.row)),
+            FromKeeper::Failed { id, kind, message } if self.look.is_some() => {
+                self.answer_look(id, Err((kind, message)))
+            }
             // What is about no acquisition of ours, or answers another question, has nothing of ours rest on it.
             line => {
                 if let Some(lease) = self.leases.iter_mut().find(|lease| line.id() == Some(lease.which.id())) {
                     lease.hear(line);
                 }
             }
+        }
+    }
+
+    fn answer_look(&mut self, id: u64, looked: Looked) {
+        if let (LOOK, Some(look)) = (id, &mut self.look) {
+            look.get_or_insert(looked);
         }
     }
 

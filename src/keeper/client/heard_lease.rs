@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::heard::Which;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
-use crate::session::{FailKind, FromKeeper};
+use crate::session::{Counted, FailKind, FromKeeper};
 
 /// A lease, as it was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,28 @@ pub(super) struct HeardLease {
     pub(super) released: Option<Released>,
     /// Whether the release was sent: from then on a failure is the release's.
     pub(super) releasing: bool,
+    /// How often its counts were asked for.
+    pub(super) counts_asked: u64,
+    /// How often they were told.
+    pub(super) counts_told: u64,
+    /// The last that were.
+    pub(super) counted: Option<Counted>,
 }
 
 impl HeardLease {
     /// It was asked for, and nothing was heard of it yet.
     pub(super) const fn asked(which: Which) -> Self {
-        Self { which, answer: None, at_risk: false, lost: None, released: None, releasing: false }
+        Self {
+            which,
+            answer: None,
+            at_risk: false,
+            lost: None,
+            released: None,
+            releasing: false,
+            counts_asked: 0,
+            counts_told: 0,
+            counted: None,
+        }
     }
 
     /// The lease, if it was granted.
@@ -81,7 +97,12 @@ impl HeardLease {
                 // The first reason is the right one: what comes after follows from it.
                 self.lost.get_or_insert(reason);
             }
-            FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Error { .. } => {}
+            FromKeeper::Counted(counted) => {
+                self.counted = Some(*counted);
+                self.counts_told += 1;
+            }
+            FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Inspected(_) | FromKeeper::Error { .. } => {
+            }
         }
     }
 

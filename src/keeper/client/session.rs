@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::Place;
 use super::connection::Connection;
-use super::heard::{Answer, Broken, Grant, Heard, Loss, Owed, Released, Which};
+use super::heard::{Answer, Broken, Grant, Heard, LOOK, Looked, Loss, Owed, Released, Which};
 use super::heard_lease::HeardLease;
 use super::socket::Reading;
 use super::wakers::Wakers;
-use crate::session::{Acquire, FrameError, ReleaseReason, ToKeeper, VersionRange};
+use crate::session::{Acquire, Counted, FrameError, Inspect, ReleaseReason, ToKeeper, VersionRange};
 
 /// A session of one invocation, for the key that it locks, and one beside it where there is one.
 #[derive(Debug)]
@@ -31,6 +31,13 @@ pub(crate) struct Session {
 struct State {
     connection: Connection,
     heard: Heard,
+}
+
+/// A question for a lease's counts, told from others by its number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountAsked {
+    which: Which,
+    number: u64,
 }
 
 impl Session {
@@ -72,6 +79,55 @@ impl Session {
         self.poll_for(cx, |heard| match heard.leases.last().and_then(|lease| lease.answer.as_ref()) {
             Some(answer) => Some(Ok(answer.clone())),
             None => heard.broken.clone().map(Err),
+        })
+    }
+
+    /// Asks how a row stands; in place of [`acquire`](Self::acquire).
+    pub(crate) fn inspect(&self, mut inspect: Box<Inspect>) {
+        inspect.id = LOOK;
+        let mut state = self.state();
+        state.heard.look = Some(None);
+        self.send(&mut state, ToKeeper::Inspect(inspect));
+    }
+
+    /// Waits for the answer to [`inspect`](Self::inspect).
+    pub(crate) fn poll_inspected(&self, cx: &mut Context<'_>) -> Poll<Result<Looked, Broken>> {
+        self.poll_for(cx, |heard| match heard.look.as_ref().and_then(Option::as_ref) {
+            Some(looked) => Some(Ok(looked.clone())),
+            None => heard.broken.clone().map(Err),
+        })
+    }
+
+    /// Asks what each lease that was asked for has taken up to now. What comes back is for
+    /// [`poll_counted`](Self::poll_counted).
+    pub(crate) fn count(&self) -> Vec<CountAsked> {
+        let mut state = self.state();
+        let mut asked = Vec::new();
+        for lease in &mut state.heard.leases {
+            lease.counts_asked += 1;
+            asked.push(CountAsked { which: lease.which, number: lease.counts_asked });
+        }
+        for CountAsked { which, .. } in &asked {
+            self.send(&mut state, ToKeeper::Count { id: which.id() });
+        }
+        asked
+    }
+
+    /// Waits for the answers to these questions, or to later ones.
+    pub(crate) fn poll_counted(
+        &self,
+        cx: &mut Context<'_>,
+        asked: &[CountAsked],
+    ) -> Poll<Result<Vec<Counted>, Broken>> {
+        self.poll_for(cx, |heard| {
+            let answer = |asked: &CountAsked| {
+                let lease = heard.leases.iter().find(|lease| lease.which == asked.which)?;
+                lease.counted.filter(|_| lease.counts_told >= asked.number)
+            };
+            match asked.iter().map(answer).collect() {
+                Some(counted) => Some(Ok(counted)),
+                None => heard.broken.clone().map(Err),
+            }
         })
     }
 

@@ -83,6 +83,7 @@ impl LeaseTask {
         if let Some(row) = self.row.take() {
             tracing::info!(key = %self.to.terms.lock.key, owner = %row.owner, "the row was lost before the grant: contending again");
             self.settle(row.owner);
+            self.count_undone();
         }
         self.refused = false;
         let Terms { settings, subject, budget, epoch, .. } = &self.to.terms;
@@ -105,6 +106,7 @@ impl LeaseTask {
         }
         row.granted_at = Some(now);
         event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
+        self.to.counts.granted(waited_ms);
         self.to.shared.counters.granted.add_one();
         if took_over {
             self.to.shared.counters.takeovers.add_one();
@@ -127,7 +129,9 @@ impl LeaseTask {
         let Some(row) = &mut self.row else { return };
         row.lost = true;
         let owner = row.owner;
-        self.to.shared.counters.lost.add_one();
+        if row.granted_at.is_some() {
+            self.to.shared.counters.lost.add_one();
+        }
         let reason = match (reason, &self.not_renewed) {
             (LossReason::Expired, Some(failure)) => wording::cut(format!("{reason}, the last one: {failure}")),
             _ => reason.to_string(),

@@ -15,7 +15,7 @@ async fn is_refused(client: &mut Client) -> (ErrorKind, String) {
     (kind, message)
 }
 
-const HOSTILE: [(ErrorKind, &[u8]); 20] = [
+const HOSTILE: [(ErrorKind, &[u8]); 23] = [
     (ErrorKind::Line, b"\n"),
     (ErrorKind::Line, b"hello\n"),
     (ErrorKind::Line, b"\xff\xfe\xfd\n"),
@@ -34,6 +34,12 @@ const HOSTILE: [(ErrorKind, &[u8]); 20] = [
     (ErrorKind::Message, b"{\"type\":\"release\",\"id\":1,\"id\":2,\"reason\":\"finished\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"release\",\"type\":\"release\",\"id\":1,\"reason\":\"finished\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"acquire\",\"id\":\"one\"}\n"),
+    (ErrorKind::Message, b"{\"type\":\"inspect\",\"id\":1,\"key\":\"k\"}\n"),
+    (
+        ErrorKind::Message,
+        b"{\"type\":\"inspect\",\"id\":1,\"key\":7,\"table\":{\"name\":\"l\",\"key_attribute\":\"k\"}}\n",
+    ),
+    (ErrorKind::Message, b"{\"type\":\"count\",\"id\":{}}\n"),
     (ErrorKind::Message, b"[1,2,3]\n"),
     (ErrorKind::Message, b"null\n"),
 ];
@@ -63,7 +69,8 @@ fn all() -> impl Iterator<Item = (ErrorKind, Vec<u8>)> {
 async fn a_first_line_that_cannot_be_served_is_refused() {
     let world = World::new();
     let (acquire, release) = (ToKeeper::Acquire(Box::new(acquire(1, "k"))), finished(1));
-    let out_of_place = [acquire, release, ToKeeper::End].map(|line| (ErrorKind::Order, encode(&line).unwrap()));
+    let count = ToKeeper::Count { id: 1 };
+    let out_of_place = [acquire, release, count, ToKeeper::End].map(|line| (ErrorKind::Order, encode(&line).unwrap()));
     for (expected, bytes) in all().chain(out_of_place) {
         let mut client = world.connect();
         client.send_bytes(&bytes).await;

@@ -214,9 +214,9 @@ impl Store for MemoryStore {
         match outcome {
             Ok(outcome) => {
                 let date = self.clock.now().wall.as_millis() / 1000;
-                Answer { outcome, date: Some(date).filter(|_| self.state.lock().unwrap().dates) }
+                Answer::new(outcome, Some(date).filter(|_| self.state.lock().unwrap().dates))
             }
-            Err(_) => Answer { outcome: Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), date: None },
+            Err(_) => Answer::new(Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), None),
         }
     }
 

@@ -8,6 +8,7 @@ mod formats;
 mod grant;
 mod hostile;
 mod in_process;
+mod looks;
 mod loss;
 mod memory_store;
 mod pause;

@@ -181,6 +181,11 @@ impl World {
         timeout(300 * SECOND, self.keeper.inner.tasks.all_ended()).await.expect("the leases' tasks end");
         assert_eq!(self.keeper.writes_in_flight(), 0);
         assert_eq!(self.keeper.held(), 0);
+        let counts = self.keeper.counts();
+        let ends = counts.granted + counts.grants_undone + counts.attempts_refused + counts.attempts_unknown;
+        assert_eq!(counts.attempts, ends, "each attempt ends in one way: {counts:?}");
+        let ends = counts.given_back + counts.lost + counts.crash_releases + counts.abandoned;
+        assert_eq!(counts.granted, ends, "each lease ends in one way: {counts:?}");
     }
 }
 

@@ -103,7 +103,7 @@ where
         let to_the_end = std::mem::take(&mut order.to_the_end);
         let work = Work::new(&plan.core, ledger, to_the_end, shape.margin, shape.concurrency, &context);
         if !batch.records.is_empty() {
-            work.check_reserve()?;
+            work.check_reserve(&plan.core)?;
         }
         for (record, readied) in batch.records.iter().enumerate() {
             if let Readied::Unusable(cause) = readied {

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::NotABatch;
+use crate::key::names;
 
 /// Where a batch comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +83,10 @@ struct DynamoDb {
 ///
 /// When it is no batch of one of the sources, or holds a record that could not be reported.
 pub(super) fn records(event: &RawValue) -> Result<(Source, Vec<Record<'_>>), NotABatch> {
-    let batch: Batch<'_> = serde_json::from_str(event.get()).map_err(not_a_batch)?;
+    let batch: Batch<'_> = serde_json::from_str(event.get()).map_err(|error| match names(event.get(), &[], false) {
+        Some(names) => not_a_batch(format!("{error}; what it has is {names}")),
+        None => not_a_batch(error),
+    })?;
     let mut source = Source::SqsStandard;
     let mut records = Vec::with_capacity(batch.records.len());
     for (index, json) in batch.records.into_iter().enumerate() {

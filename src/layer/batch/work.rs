@@ -88,10 +88,11 @@ impl Work {
     /// # Errors
     ///
     /// When there never was any: the reserve is longer than the invocation.
-    pub(super) fn check_reserve(&self) -> Result<(), DeadlineTooClose> {
+    pub(super) fn check_reserve(&self, core: &Core) -> Result<(), DeadlineTooClose> {
         match (self.left(), self.reserve) {
             (Some(remaining), Some(reserve)) if self.is_enforced && remaining <= reserve => {
-                Err(DeadlineTooClose { remaining, reserve })
+                let most = core.most_left().saturating_sub(self.margin);
+                Err(DeadlineTooClose::new(remaining, reserve).of_invocations_with(most))
             }
             _ => Ok(()),
         }
@@ -106,7 +107,7 @@ impl Work {
         let (Some(left), Some(end)) = (self.left(), self.end) else { return Ok(None) };
         let needed = self.reserve.filter(|_| self.is_enforced).unwrap_or_default();
         if left < needed || left.is_zero() {
-            return Err(DeadlineTooClose { remaining: left, reserve: needed });
+            return Err(DeadlineTooClose::new(left, needed));
         }
         let in_a_row = left_in_group.max(self.to_the_end.get(record).copied().unwrap_or(1));
         let unsettled = self.ledger().unsettled();

@@ -92,7 +92,10 @@ where
     let (parts, body) = request.into_parts();
     let context = shape.missed.context_of(&parts.extensions);
     let begin = || match Begun::take_from(&parts.extensions, core.keeper()) {
-        Some(hold) => Ok(hold),
+        Some(hold) => {
+            core.note_remaining(&context);
+            Ok(hold)
+        }
         None => core.begin(&context),
     };
     let hold = (core.mode() != Mode::Off).then(begin);

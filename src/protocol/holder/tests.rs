@@ -299,7 +299,7 @@ fn without_a_date_a_renewal_removes_expires_at_before_the_grant() {
     let mut holder = started(&mut rig, acquired, None);
     let (id, request, _) = sent(holder.poll_action());
     assert!(matches!(request, Request::Renew { expires_at: None, .. }), "{request:?}");
-    let answer = Answer { outcome: Outcome::Written { version: Version::Counter(VERSION + 1) }, date: None };
+    let answer = Answer::new(Outcome::Written { version: Version::Counter(VERSION + 1) }, None);
     holder.handle_answer(&mut rig.cx(), id, answer);
     assert!(matches!(holder.poll_action(), Some(Action::Granted { .. })));
 }

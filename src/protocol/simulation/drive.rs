@@ -39,7 +39,7 @@ impl World {
         self.sessions[session].waiting -= 1;
         let answer = flight.answer.take().unwrap_or_else(|| {
             let kind = flight.fate.failed.map_or(crate::protocol::FailureKind::Timeout, |(_, kind)| kind);
-            Answer { outcome: Outcome::Failed(failure(kind)), date: None }
+            Answer::new(Outcome::Failed(failure(kind)), None)
         });
         if answer.date.is_some() {
             let keeper = self.sessions[session].keeper;

@@ -32,7 +32,7 @@ impl World {
         let date = Some(date).filter(|_| fate.dated && !self.keepers[keeper].dateless);
         if let Some(back) = fate.answered {
             self.queue.push(self.now + back, Event::Answer { flight: id as u32 });
-            self.flights[id].answer = Some(Answer { outcome, date });
+            self.flights[id].answer = Some(Answer::new(outcome, date));
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl World {
         self.note(Some(self.sessions[flight.session].keeper), || {
             format!("S{} {:?} timed out", self.flights[id].session, self.flights[id].id)
         });
-        self.flights[id].answer = Some(Answer { outcome: Outcome::Failed(failure(FailureKind::Timeout)), date: None });
+        self.flights[id].answer = Some(Answer::new(Outcome::Failed(failure(FailureKind::Timeout)), None));
         self.answer(id)
     }
 

@@ -28,7 +28,7 @@ impl Course<'_> {
             self.saw(if won { fact } else { Fact::LostRace });
         }
         if let Some(flight) = &mut self.at(place).sessions[session].flight {
-            flight.answer = Some(Answer { outcome, date: Some(date).filter(|_| dated && kind.dated) });
+            flight.answer = Some(Answer::new(outcome, Some(date).filter(|_| dated && kind.dated)));
         }
         Ok(())
     }
@@ -70,11 +70,11 @@ impl Course<'_> {
             let id = self.at(place).sessions[session].flight.as_ref().map(|flight| flight.id);
             self.set_adrift(place, session);
             let Some(id) = id else { return Ok(()) };
-            let answer = Answer { outcome: Outcome::Failed(failure(kind)), date: None };
+            let answer = Answer::new(Outcome::Failed(failure(kind)), None);
             return self.feed(place, session, Input::Answer(id, answer));
         }
         let Some(flight) = self.at(place).sessions[session].flight.take() else { return Ok(()) };
-        let answer = Answer { outcome: Outcome::Failed(failure(kind)), date: None };
+        let answer = Answer::new(Outcome::Failed(failure(kind)), None);
         self.feed(place, session, Input::Answer(flight.id, answer))
     }
 

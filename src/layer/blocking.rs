@@ -1,0 +1,146 @@
+//! Leases for programs without an async runtime: scripts, cron jobs, build machines.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use super::by_hand::{HeldLease, Leasehold};
+use super::inspect::KeyState;
+use crate::error::{BlockingInAsync, Error, KeeperGone};
+use crate::lease::{Lease, LeaseMetrics};
+
+impl Leasehold {
+    /// [`acquire`](Self::acquire) for a program without an async runtime: it blocks until the lease is there, or will not
+    /// be.
+    ///
+    /// The keeper renews the lease, in a process or on a thread of its own, whatever the program does meanwhile.
+    ///
+    /// ```no_run
+    /// use std::process::Command;
+    /// use std::time::Duration;
+    ///
+    /// use leasehold::Leasehold;
+    ///
+    /// fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///     let locks = Leasehold::builder().table("locks").build()?;
+    ///     let lease = locks.acquire_blocking("exports:nightly", Duration::from_secs(60))?;
+    ///     Command::new("/opt/reports/export").status()?;
+    ///     lease.ensure_held()?; // before a step that can't be taken back
+    ///     lease.release()?; // a drop gives it back as well
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire); [`BlockingInAsync`] within an async runtime, whose tasks it would hold up.
+    pub fn acquire_blocking(&self, key: impl Into<String>, wait: Duration) -> Result<BlockingLease, Error> {
+        let runtime = runtime("acquire_blocking", "acquire")?;
+        let lease = runtime.block_on(self.acquire(key, wait))?;
+        Ok(BlockingLease::new(lease, runtime))
+    }
+
+    /// [`try_acquire`](Self::try_acquire) for a program without an async runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire_blocking`](Self::acquire_blocking), but for `LeaseBusy`.
+    pub fn try_acquire_blocking(&self, key: impl Into<String>) -> Result<Option<BlockingLease>, Error> {
+        let runtime = runtime("try_acquire_blocking", "try_acquire")?;
+        let lease = runtime.block_on(self.try_acquire(key))?;
+        Ok(lease.map(|lease| BlockingLease::new(lease, runtime)))
+    }
+
+    /// [`inspect`](Self::inspect) for a program without an async runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`inspect`](Self::inspect); [`BlockingInAsync`] within an async runtime.
+    pub fn inspect_blocking(&self, key: impl Into<String>) -> Result<KeyState, Error> {
+        runtime("inspect_blocking", "inspect")?.block_on(self.inspect(key))
+    }
+}
+
+/// A lease that was taken by blocking code: it is kept until it is released or dropped.
+///
+/// It is a [`Lease`] to ask: [`ensure_held`](Lease::ensure_held) before steps that can't be taken back, the fencing token.
+/// It may go to another thread, and be dropped anywhere.
+///
+/// A drop gives the lease back and waits until the row is free, 5 s at most. A drop by a panic is a crash: `on_crash`
+/// decides. Nothing is dropped where the process is killed, or ends by [`std::process::exit`]: with the extension's keeper
+/// the lease is freed all the same, with one on a thread of this process it ends by itself.
+#[must_use = "the lease is kept for as long as this is"]
+#[derive(Debug)]
+pub struct BlockingLease {
+    lease: Lease,
+    held: Option<HeldLease>,
+    /// Dropped after the lease, whose connection is registered with it.
+    runtime: Option<Runtime>,
+}
+
+/// How long a drop waits until the row is free: a request may take this long.
+const DROP_WITHIN: Duration = Duration::from_secs(5);
+
+impl BlockingLease {
+    fn new(held: HeldLease, runtime: Runtime) -> Self {
+        if let Some(hold) = &held.hold {
+            hold.frees_row_within(DROP_WITHIN);
+        }
+        Self { lease: held.lease.clone(), held: Some(held), runtime: Some(runtime) }
+    }
+
+    /// Gives the lease back and waits, by blocking, until the row is free.
+    ///
+    /// # Errors
+    ///
+    /// As [`HeldLease::release`].
+    pub fn release(mut self) -> Result<(), Error> {
+        self.held.take().map_or(Ok(()), HeldLease::release_blocking)
+    }
+
+    /// [`Lease::metrics`], by blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lease::metrics`]; [`BlockingInAsync`] within an async runtime.
+    pub fn metrics(&self) -> Result<LeaseMetrics, Error> {
+        outside_of_async("BlockingLease::metrics", "Lease::metrics")?;
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(self.lease.metrics()),
+            None => Ok(LeaseMetrics::default()),
+        }
+    }
+}
+
+impl Deref for BlockingLease {
+    type Target = Lease;
+
+    fn deref(&self) -> &Lease {
+        &self.lease
+    }
+}
+
+impl Drop for BlockingLease {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        // Within an async runtime the drop of another one would panic; there is nothing in it to wait for.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// An executor for one session: it only runs while something is waited for.
+fn runtime(called: &'static str, instead: &'static str) -> Result<Runtime, Error> {
+    outside_of_async(called, instead)?;
+    let built = Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| KeeperGone { reason: format!("no executor could be made to reach it: {error}") }.into())
+}
+
+fn outside_of_async(called: &'static str, instead: &'static str) -> Result<(), BlockingInAsync> {
+    match Handle::try_current() {
+        Ok(_) => Err(BlockingInAsync { called, instead }),
+        Err(_) => Ok(()),
+    }
+}
