@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{DynamoDb, Error, InvokeOrder, Overflow, Reinit, Sandbox, settings::Settings};
+use crate::{
+    DynamoDb, Error, InvokeOrder, Overflow, Reinit, Sandbox,
+    settings::{DEFAULT_REGION, Settings},
+};
 
 /// Settings of a [`Sandbox`]; only the function is required.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ impl Default for SandboxBuilder {
             timeout: Duration::from_secs(30),
             init_timeout: Duration::from_secs(10),
             memory_mb: 128,
-            region: "us-east-1".to_owned(),
+            region: DEFAULT_REGION.to_owned(),
             environments: 1,
             managed_instances: None,
             freeze: true,

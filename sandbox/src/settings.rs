@@ -37,6 +37,9 @@ pub enum Reinit {
     AtOnce,
 }
 
+/// The Region where none is set.
+pub(crate) const DEFAULT_REGION: &str = "us-east-1";
+
 /// Which DynamoDB the processes are pointed to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum DynamoDb {

@@ -2,12 +2,15 @@
 //!
 //! `SAMPLE_KEY` is the key template (`orders:{detail.orderId}` unless set). What the handler does under the lock is
 //! read from the event's `detail.work`, from the `work` of a JSON `body`, or from `SAMPLE_WORK`: see [`work::Work`].
+//! With `SAMPLE_PER_RECORD` it is a function for a queue: the template and the work are looked for in each message, and its
+//! event source mapping has to have `ReportBatchItemFailures`.
 
 mod work;
 
 use std::time::Duration;
 
 use lambda_runtime::{Error, LambdaEvent, tower::ServiceBuilder};
+use leasehold::layer::batch::ReportBatchItemFailures;
 use leasehold::{FencingToken, Lease, LeaseLayer};
 use serde_json::{Value, json};
 
@@ -17,8 +20,18 @@ use crate::work::Work;
 async fn main() -> Result<(), Error> {
     lambda_runtime::tracing::init_default_subscriber();
     let template = std::env::var("SAMPLE_KEY").unwrap_or_else(|_| "orders:{detail.orderId}".to_owned());
-    let lease = LeaseLayer::builder(template).reserve(Duration::from_millis(500)).build()?;
+    let lease = LeaseLayer::builder(template).reserve(Duration::from_millis(500));
+    if std::env::var_os("SAMPLE_PER_RECORD").is_some() {
+        let locked = lease.per_record(ReportBatchItemFailures).build()?;
+        return lambda_runtime::run(ServiceBuilder::new().layer(locked).service_fn(record)).await;
+    }
+    let lease = lease.build()?;
     lambda_runtime::run(ServiceBuilder::new().layer(lease).service_fn(handler)).await
+}
+
+/// A message of a queue; whoever reads the queue wants no answer.
+async fn record(message: LambdaEvent<Value>) -> Result<(), Error> {
+    handler(message).await.map(drop)
 }
 
 async fn handler(event: LambdaEvent<Value>) -> Result<Value, Error> {

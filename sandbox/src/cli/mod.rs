@@ -2,6 +2,7 @@
 
 mod demo;
 mod duration;
+mod dynamodb;
 mod extension;
 mod failures;
 mod follow;
@@ -47,6 +48,8 @@ enum Command {
     Invoke(Box<invoke::Invoke>),
     Demo(demo::Demo),
     Soak(Box<soak::Soak>),
+    #[command(name = "dynamodb")]
+    DynamoDb(dynamodb::DynamoDb),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -113,6 +116,7 @@ async fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Invoke(invoke) => invoke.run(cli.color.is_on()).await,
         Command::Soak(soak) => soak.run().await,
+        Command::DynamoDb(dynamodb) => dynamodb.run().await,
         Command::Demo(demo) => Ok(demo.run(cli.color.is_on_for(io::stdout().is_terminal())).await?),
     }
 }

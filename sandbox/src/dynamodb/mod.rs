@@ -9,22 +9,28 @@ use dynoxide::Database;
 use tokio::net::TcpListener;
 
 pub use self::tables::{LockTable, Row, Tables};
-use crate::{Error, task::OwnedRuntime};
+use crate::{Error, settings::DEFAULT_REGION, task::OwnedRuntime};
 
-/// The embedded DynamoDB; dropping it ends it.
+/// The embedded DynamoDB, by itself: a [`Sandbox`](crate::Sandbox) starts its own. Dropping it ends it, and its tables with
+/// it.
 #[derive(Debug)]
-pub(crate) struct Embedded {
+pub struct EmbeddedDynamoDb {
     url: String,
     /// Threads of its own: SQLite works without yielding.
     _executor: OwnedRuntime,
 }
 
-impl Embedded {
-    pub(crate) fn start() -> Result<Self, Error> {
+impl EmbeddedDynamoDb {
+    /// Starts one on this port of the loopback interface, or on any with 0.
+    ///
+    /// # Errors
+    ///
+    /// When the port is taken, or a thread can't be had.
+    pub fn start(port: u16) -> Result<Self, Error> {
         let database = Database::memory().map_err(|error| Error::EmbeddedDynamoDb(error.to_string()))?;
         let executor = OwnedRuntime::new("dynamodb").map_err(Error::io("start DynamoDB's threads"))?;
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-        let listener = listener.map_err(Error::io("listen on the loopback interface"))?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = listener.map_err(Error::io(format!("listen on 127.0.0.1:{port}")))?;
         let port = listener.local_addr().map_err(Error::io("read the port"))?.port();
         listener.set_nonblocking(true).map_err(Error::io("prepare DynamoDB's port"))?;
         executor.spawn(async move {
@@ -41,7 +47,13 @@ impl Embedded {
         Ok(Self { url: format!("http://127.0.0.1:{port}"), _executor: executor })
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Where it is served.
+    pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> Tables {
+        Tables::new(Some(self.url.clone()), DEFAULT_REGION, false)
     }
 }

@@ -1,7 +1,7 @@
 //! The command line, as a user types it.
 
 use std::{
-    io::Write,
+    io::{BufRead as _, Write},
     process::{Command, Output, Stdio},
 };
 
@@ -118,4 +118,26 @@ fn the_help_has_examples() {
     let output = command(&["invoke", "--help"]).output().unwrap();
     assert!(text(&output.stdout).contains("Examples:"));
     assert!(text(&output.stdout).contains("Exit status:"));
+}
+
+#[test]
+fn dynamodb_is_served_by_itself_until_it_is_interrupted() {
+    let mut serving = command(&["dynamodb", "--port", "0", "--table", "locks"]).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: Vec<String> =
+        std::io::BufReader::new(serving.stdout.take().unwrap()).lines().take(5).map(|line| line.unwrap()).collect();
+    let url = lines[0].strip_prefix("export AWS_ENDPOINT_URL_DYNAMODB=").unwrap();
+    assert!(lines.contains(&"export LEASEHOLD_TABLE=locks".to_owned()), "{lines:?}");
+
+    // The table is there by then, and a second server finds the port taken.
+    let event = tempfile::tempdir().unwrap();
+    let event = self::event(&event, "event.json", &json!({}));
+    let invoked = invoke(&["--event", &event, "--endpoint-url", url, "--table", "locks", "--rows", "--quiet"]);
+    assert!(invoked.status.success(), "{}", text(&invoked.stderr));
+    let second = command(&["dynamodb", "--port", url.rsplit(':').next().unwrap()]).output().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(text(&second.stderr).contains("listen on 127.0.0.1:"), "{}", text(&second.stderr));
+
+    let pid = rustix::process::Pid::from_child(&serving);
+    rustix::process::kill_process(pid, leasehold_sandbox::Signal::INT).unwrap();
+    assert_eq!(serving.wait().unwrap().code(), Some(130));
 }

@@ -1,0 +1,76 @@
+"""What the templates have to keep that no linter knows of.
+
+Called by `.ci/templates` with the templates' paths; or with `--table` and a synthesized template, to compare its lock table.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+from cfnlint.decode import cfn_yaml
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# What decides whether a table is a lock table.
+SCHEMA = ("BillingMode", "AttributeDefinitions", "KeySchema", "TimeToLiveSpecification")
+
+
+def load(path):
+    text = pathlib.Path(path).read_text()
+    return json.loads(text) if str(path).endswith(".json") else json.loads(json.dumps(cfn_yaml.loads(text)))
+
+
+def of_type(template, kind):
+    return {name: it for name, it in template["Resources"].items() if it["Type"] == kind}
+
+
+def lock_tables(template):
+    tables = of_type(template, "AWS::DynamoDB::Table").values()
+    return [{name: table["Properties"].get(name) for name in SCHEMA} for table in tables]
+
+
+def visibility(template):
+    """The queue's visibility timeout is six times the function's timeout, for each timeout that can be chosen."""
+    chosen = template["Parameters"]["FunctionTimeout"]["AllowedValues"]
+    mapped = template["Mappings"]["VisibilityTimeout"]
+    assert sorted(map(str, chosen)) == sorted(mapped), f"timeouts {chosen} against {sorted(mapped)}"
+    for timeout, visible in mapped.items():
+        assert visible["Seconds"] >= 6 * int(timeout), f"a queue visible after {visible} for a timeout of {timeout} s"
+    for name, function in of_type(template, "AWS::Serverless::Function").items():
+        events = function["Properties"]["Events"].values()
+        assert "Timeout" not in function["Properties"], f"{name} has a timeout of its own"
+        for event in (event for event in events if event["Type"] == "SQS"):
+            queue = template["Resources"][event["Properties"]["Queue"]["Fn::GetAtt"][0]]["Properties"]
+            expected = {"Fn::FindInMap": ["VisibilityTimeout", {"Ref": "FunctionTimeout"}, "Seconds"]}
+            assert queue["VisibilityTimeout"] == expected, f"{name}'s queue: {queue['VisibilityTimeout']}"
+            assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"], f"{name} reports no failures"
+            assert queue["RedrivePolicy"]["maxReceiveCount"] >= 5, f"{name}'s queue gives up early"
+
+
+def main(arguments):
+    own = {path: load(ROOT / path) for path in ("template.yaml", "layer-and-table.yaml")}
+    (expected,) = lock_tables(own["layer-and-table.yaml"])
+    assert lock_tables(own["template.yaml"]) == [expected], "the two templates make different lock tables"
+    if arguments[0] == "--table":
+        assert lock_tables(load(arguments[1])) == [expected], f"{arguments[1]} makes another lock table"
+        print(f"{arguments[1]}: the lock table of the templates")
+        return
+
+    visibility(own["template.yaml"])
+    targets = set(re.findall(r"^(build-\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {f"build-{layer}" for template in own.values() for layer in of_type(template, "AWS::Serverless::LayerVersion")}
+    assert named == targets, f"layers {named} against the Makefile's targets {targets}"
+
+    # What another stack imports is exported under that name.
+    exported = {out["Export"]["Name"]["Fn::Sub"] for out in own["layer-and-table.yaml"]["Outputs"].values() if "Export" in out}
+    exported = {name.replace("${AWS::StackName}", "${LeaseholdStack}") for name in exported}
+    importer = (ROOT / "examples/stack-of-your-own.yaml").read_text()
+    imported = set(re.findall(r'ImportValue: !Sub "([^"]+)"', importer))
+    assert imported and imported <= exported, f"imported but not exported: {imported - exported}"
+    told = {it["Properties"]["Name"]["Fn::Sub"] for it in of_type(own["layer-and-table.yaml"], "AWS::SSM::Parameter").values()}
+    read = load(ROOT / "examples/stack-of-your-own.yaml")["Parameters"]["LeaseholdLayer"]["Default"]
+    assert read in {name.replace("${AWS::StackName}", "leasehold") for name in told}, f"{read} is none of {told}"
+    print(f"{', '.join(arguments)}: tables, queues, layers and exports fit each other")
+
+
+main(sys.argv[1:])
