@@ -10,6 +10,7 @@ mod event;
 mod invocation;
 mod settings;
 mod standing;
+mod state;
 mod store;
 mod time;
 mod transaction;
@@ -28,6 +29,7 @@ pub use settings::SettingsError;
 pub use standing::{
     AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, ReleaseFailed, Tokenless, Unconfirmed, Unlocked,
 };
+pub use state::{StateNotSerialized, StateTooLarge, StateUnconfirmed, StateUnsupported};
 pub(crate) use store::refused;
 pub use store::{
     AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
@@ -151,6 +153,14 @@ sum! {
     LockRowInTransaction,
     /// It is not known whether a lease that was given back is free.
     ReleaseFailed,
+    /// A state is longer than what is kept.
+    StateTooLarge,
+    /// The lock can have no state.
+    StateUnsupported,
+    /// A state is no JSON, or not of the type that was asked for.
+    StateNotSerialized,
+    /// It is not known whether a state was saved.
+    StateUnconfirmed,
 }
 
 impl Error {

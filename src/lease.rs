@@ -7,6 +7,7 @@ mod fence;
 mod guard;
 mod hold;
 mod scope;
+mod state;
 #[cfg(feature = "dynamodb")]
 mod transaction;
 

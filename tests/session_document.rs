@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
-    Acquire, CheckAnswer, ErrorKind, FailKind, FromKeeper, MAX_LINE, OnCrash, PollingMs, ReleaseReason, Table,
-    ToKeeper, VERSION, VersionRange,
+    Acquire, CheckAnswer, ErrorKind, FailKind, FromKeeper, MAX_LINE, OnCrash, PollingMs, RawState, ReleaseReason,
+    Table, ToKeeper, VERSION, VersionRange,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -89,7 +89,9 @@ fn messages() -> Vec<Value> {
         on_crash: OnCrash::Expire,
         server_time: true,
         max_hold_ms: 1,
-        holder: HolderInfo { acquired_at: Some(1), ..HolderInfo::default() },
+        state_retention_ms: Some(1),
+        attributes: [("team".to_owned(), "data".to_owned())].into(),
+        holder: HolderInfo { note: "n".to_owned(), acquired_at: Some(1), ..HolderInfo::default() },
     };
     let to_keeper = [
         ToKeeper::Hello { versions },
@@ -97,6 +99,8 @@ fn messages() -> Vec<Value> {
         ToKeeper::Check { owner },
         ToKeeper::Acquire(Box::new(acquire)),
         ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
+        ToKeeper::LoadState { id: 1, call: 1 },
+        ToKeeper::SaveState { id: 1, call: 1, value: RawState::parse("1").ok(), on_release: true },
         ToKeeper::End,
     ];
     let token = serde_json::from_value(7.into()).unwrap();
@@ -109,6 +113,9 @@ fn messages() -> Vec<Value> {
         FromKeeper::AtRisk { id: 1 },
         FromKeeper::Secured { id: 1 },
         FromKeeper::Lost { id: 1, reason: String::new() },
+        FromKeeper::State { id: 1, call: 1, value: RawState::parse("1").ok() },
+        FromKeeper::StateSaved { id: 1, call: 1 },
+        FromKeeper::StateFailed { id: 1, call: 1, kind: FailKind::Server, message: String::new() },
         FromKeeper::Checked(CheckAnswer::Held { valid_for_ms: 1 }),
         FromKeeper::Checked(CheckAnswer::Lost { reason: String::new() }),
         FromKeeper::Checked(CheckAnswer::Unknown),
@@ -119,12 +126,14 @@ fn messages() -> Vec<Value> {
         match message {
             ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. } => {}
             ToKeeper::Acquire(_) | ToKeeper::Release { .. } | ToKeeper::End => {}
+            ToKeeper::LoadState { .. } | ToKeeper::SaveState { .. } => {}
         }
     }
     for message in &from_keeper {
         match message {
             FromKeeper::Began { .. } | FromKeeper::Granted { .. } | FromKeeper::Busy { .. } => {}
             FromKeeper::Failed { .. } | FromKeeper::Released { .. } | FromKeeper::AtRisk { .. } => {}
+            FromKeeper::State { .. } | FromKeeper::StateSaved { .. } | FromKeeper::StateFailed { .. } => {}
             FromKeeper::Secured { .. }
             | FromKeeper::Lost { .. }
             | FromKeeper::Checked(_)
@@ -171,6 +180,8 @@ fn every_kind_of_failure_and_error_and_every_choice_is_explained() {
         FailKind::Cancelled,
         FailKind::BadRequest,
         FailKind::ShuttingDown,
+        FailKind::NotHeld,
+        FailKind::Unconfirmed,
     ];
     let error_kinds = [ErrorKind::Versions, ErrorKind::Line, ErrorKind::Message, ErrorKind::Order, ErrorKind::Silence];
     let reasons = [ReleaseReason::Finished, ReleaseReason::Dropped, ReleaseReason::Cancelled];

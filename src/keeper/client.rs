@@ -6,6 +6,7 @@ mod heard;
 mod lost;
 mod session;
 mod socket;
+mod state;
 mod wakers;
 
 use std::io;
@@ -17,6 +18,7 @@ use self::check::Checks;
 use self::connection::Connection;
 pub(crate) use self::heard::{Answer, Broken, Grant, Released};
 pub(crate) use self::session::{Loss, Owed, Session};
+pub(crate) use self::state::{Question, StateAnswer};
 use crate::error::KeeperMissing;
 use crate::protocol::OwnerId;
 use crate::session::{CheckAnswer, ToKeeper, VersionRange, encode};

@@ -50,6 +50,10 @@ counters! {
     crash_releases,
     /// Leases that their settings left to expire because their handler did not finish.
     abandoned,
+    /// States saved, with a release or without.
+    states_saved,
+    /// States that were to be left with a release and were not.
+    states_not_left,
     /// Requests sent to the store.
     requests,
     /// Requests that the store could not serve.

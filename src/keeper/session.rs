@@ -13,6 +13,7 @@ use super::handle::Keeper;
 use super::home::{Peer, SessionId};
 use super::lease_task::{Assignment, LeaseTask};
 use super::outbox::Outbox;
+use super::state::{self, Ask};
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
 use crate::protocol::Subject;
@@ -41,6 +42,8 @@ pub(super) struct Session {
 #[derive(Debug)]
 struct Lease {
     subject: Subject,
+    /// Why it can have no state, if it can't.
+    stateless: Option<String>,
     desk: Arc<Desk>,
 }
 
@@ -74,14 +77,24 @@ impl Session {
                     self.release(id, reason, wait);
                     continue;
                 }
+                Received::Line(ToKeeper::LoadState { id, call }) => {
+                    self.ask(id, Ask::Load { call });
+                    continue;
+                }
+                Received::Line(ToKeeper::SaveState { id, call, value, on_release }) => {
+                    let ask = if on_release { Ask::SaveOnRelease { call, value } } else { Ask::Save { call, value } };
+                    self.ask(id, ask);
+                    continue;
+                }
                 Received::Line(ToKeeper::End) => {
                     self.end(GiveBack::Finished);
                     connection.linger(LINGER, || self.leases.values().all(Lease::is_ended)).await;
                     return;
                 }
-                Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    (ErrorKind::Order, "a session takes `acquire`, `release` and `end`".to_owned())
-                }
+                Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => (
+                    ErrorKind::Order,
+                    "a session takes `acquire`, `load_state`, `save_state`, `release` and `end`".to_owned(),
+                ),
                 Received::Unserved(kind, message) => (kind, message),
                 Received::End => {
                     self.end(GiveBack::Crash);
@@ -134,7 +147,8 @@ impl Session {
 
     fn start(&mut self, id: u64, terms: Terms) {
         let desk = Arc::new(Desk::default());
-        self.leases.insert(id, Lease { subject: terms.subject.clone(), desk: desk.clone() });
+        let (subject, stateless) = (terms.subject.clone(), state::stateless(&terms));
+        self.leases.insert(id, Lease { subject, stateless, desk: desk.clone() });
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
         let task = LeaseTask::new(Assignment { shared, desk, outbox: self.outbox.clone(), id, peer: self.peer, terms });
@@ -154,6 +168,22 @@ impl Session {
         // Where nothing is held under the id any more, the release has nothing left to wait for.
         if at_once || !passed_on {
             self.outbox.tell(&FromKeeper::Released { id });
+        }
+    }
+
+    /// Passes on what is asked about a lease's state, if it can be served.
+    fn ask(&self, id: u64, ask: Ask) {
+        let call = ask.call();
+        let refusal = match self.leases.get(&id) {
+            None => Some((FailKind::NotHeld, "no lease is held under this `id`".to_owned())),
+            Some(lease) => lease.refusal(&ask).map(|message| (FailKind::BadRequest, message)).or_else(|| {
+                let kind = if lease.desk.stage() == Stage::Granted { FailKind::BadRequest } else { FailKind::NotHeld };
+                let message = "the lease is not held, or more than 64 questions about its state wait: await each";
+                (!lease.desk.ask(ask)).then(|| (kind, message.to_owned()))
+            }),
+        };
+        if let Some((kind, message)) = refusal {
+            self.outbox.tell(&FromKeeper::StateFailed { id, call, kind, message });
         }
     }
 
@@ -185,6 +215,11 @@ impl Drop for Session {
 }
 
 impl Lease {
+    /// What is wrong with a question or an order about the state, whatever the lease's standing.
+    fn refusal(&self, ask: &Ask) -> Option<String> {
+        self.stateless.clone().or_else(|| ask.refusal())
+    }
+
     fn is_ended(&self) -> bool {
         self.desk.stage() == Stage::Ended
     }

@@ -1,6 +1,7 @@
 //! The layer's settings in code, and `build`, which tells everything that is wrong with them at once.
 
 mod holding;
+mod leaving;
 mod refusing;
 mod table;
 mod waiting;

@@ -6,10 +6,12 @@
 mod acquire;
 mod frame;
 mod message;
+mod raw_state;
 mod version;
 
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
 pub use message::{AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+pub use raw_state::RawState;
 pub use version::{VERSION, VersionRange};

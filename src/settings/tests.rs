@@ -60,6 +60,7 @@ fn every_variable_is_read() {
         ("LEASEHOLD_KEEPER", "extension"),
         ("LEASEHOLD_SOCKET", "/s"),
         ("LEASEHOLD_STRICT", "1"),
+        ("LEASEHOLD_STATE_RETENTION", "48h"),
         ("AWS_LAMBDA_INITIALIZATION_TYPE", "lambda-managed-instances"),
     ];
     let (settings, problems, warnings) = resolve(Draft::default(), &variables);
@@ -84,6 +85,9 @@ fn every_variable_is_read() {
         on_unavailable: super::OnUnavailable::RunUnlocked,
         server_time: false,
         max_hold: Duration::from_secs(3600),
+        state_retention: Some(Duration::from_secs(172_800)),
+        holder_note: String::new(),
+        attributes: Default::default(),
         end_before_deadline: Some(Duration::from_millis(500)),
         keeper: KeeperChoice::Extension,
         socket: "/s".into(),

@@ -70,6 +70,7 @@ impl State {
             at_risk: false,
             on_crash: acquire.on_crash,
             holder: Box::new(acquire.holder.clone()),
+            on_release: None,
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
         self.answered(acquire, Answered::Granted(token));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Happened;
 use crate::clock::{Clock as _, ManualClock, Mono};
 use crate::protocol::{HolderInfo, OwnerId};
-use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
+use crate::session::{Acquire, CheckAnswer, FailKind, FromKeeper, OnCrash, RawState, ReleaseReason, ToKeeper, VERSION};
 
 /// Whether requests for leases are served.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub(super) struct State {
     pub(super) held: HashMap<String, Held>,
     pub(super) waiting: VecDeque<Waiting>,
     ended: HashMap<OwnerId, String>,
+    /// What was left for the next holder, by key.
+    pub(super) states: HashMap<String, RawState>,
     pub(super) token: u64,
     opened: u64,
     events: u64,
@@ -59,6 +61,8 @@ pub(super) struct Lease {
     pub(super) at_risk: bool,
     pub(super) on_crash: OnCrash,
     pub(super) holder: Box<HolderInfo>,
+    /// What is to be left with the release.
+    pub(super) on_release: Option<Option<RawState>>,
 }
 
 /// Who waits for a lease of the same test's.
@@ -82,6 +86,7 @@ impl State {
             held: HashMap::new(),
             waiting: VecDeque::new(),
             ended: HashMap::new(),
+            states: HashMap::new(),
             token: 0,
             opened: 0,
             events: 0,
@@ -140,6 +145,10 @@ impl State {
                 self.give_back(session, reason);
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
+            }
+            ToKeeper::LoadState { id, call } => self.load_state(session, id, call),
+            ToKeeper::SaveState { id, call, value, on_release } => {
+                self.save_state(session, id, call, value, on_release);
             }
             ToKeeper::End => self.close(session),
             // Asked and said past the session.
@@ -263,6 +272,9 @@ impl State {
             self.held.iter().filter(|(_, held)| held.is_of(session)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             let Some(Held::Here(lease)) = self.held.remove(&key) else { continue };
+            if let (ReleaseReason::Finished, Some(value)) = (reason, lease.on_release) {
+                self.keep_state(key.clone(), value);
+            }
             if reason == ReleaseReason::Dropped && lease.on_crash == OnCrash::Expire {
                 // It ends by itself.
                 let until = Some(now + lease.length);

@@ -80,7 +80,11 @@ fn cases() -> Vec<Case<Bytes>> {
         error(NotUtf8, b"\xff\xfe\n".to_vec(), "a line is not a message of this session: "),
         error(NotUtf8, in_a_key, "invalid unicode code point"),
         error(Other, lines(&[r#"{"type":"end"}"#]), "the first line must be `hello`, `begin` or `check`"),
-        error(Other, lines(&[BEGIN, BEGIN]), "a session takes `acquire`, `release` and `end`"),
+        error(
+            Other,
+            lines(&[BEGIN, BEGIN]),
+            "a session takes `acquire`, `load_state`, `save_state`, `release` and `end`",
+        ),
     ]
 }
 

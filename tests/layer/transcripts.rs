@@ -21,7 +21,7 @@ use self::read::{Line, Names, Step};
 
 /// Those in which a layer can be brought to say its part. The others have several acquisitions in one session, lines that
 /// no layer says, or a process that dies.
-const OF_LAYERS: [&str; 13] = [
+const OF_LAYERS: [&str; 14] = [
     "at_risk",
     "busy",
     "cancel",
@@ -33,6 +33,7 @@ const OF_LAYERS: [&str; 13] = [
     "observe",
     "plain",
     "release_wait",
+    "state",
     "two_locks",
     "unlocked",
 ];
@@ -83,17 +84,23 @@ async fn invoke(keeper: &Keeper, name: &str, happening: &Happened) {
     let variables: &[(&str, &str)] = if name == "observe" { &[("LEASEHOLD_MODE", "observe")] } else { &[] };
     let mut builder = keeper.layer_under::<Value>("orders:{id}", variables);
     match name {
-        "release_wait" => builder = builder.release(ReleaseWhen::BeforeResponse),
+        "release_wait" | "state" => builder = builder.release(ReleaseWhen::BeforeResponse),
         "unlocked" => builder = builder.missing_path(MissingPath::RunUnlocked),
         _ => {}
     }
     let layer = builder.build().unwrap();
     let (answers, works) = (happened.clone(), happening.clone());
-    let checks = name == "check";
+    let (checks, saves) = (name == "check", name == "state");
     let mut service = layer.layer(service_fn(move |_: LambdaEvent<Value>| {
         let (answers, works) = (answers.clone(), works.clone());
         async move {
             works.send_modify(|happened| happened.push(WORKS.to_owned()));
+            if saves {
+                let lease = Lease::current().unwrap();
+                assert_eq!(lease.state::<Value>().await.unwrap(), None);
+                lease.save_state(&json!({ "rows_done": 1000 })).await.unwrap();
+                lease.save_state_on_release(&json!({ "rows_done": 2000 })).unwrap();
+            }
             if checks {
                 // On a machine this busy the answer may come too late, but it is asked for.
                 let _ = Lease::current().unwrap().ensure_held();

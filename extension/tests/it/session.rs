@@ -118,6 +118,8 @@ impl Client {
             on_crash,
             server_time: true,
             max_hold_ms: 900_000,
+            state_retention_ms: None,
+            attributes: Default::default(),
             holder: HolderInfo::default(),
         };
         self.say(&ToKeeper::Acquire(Box::new(acquire))).await;

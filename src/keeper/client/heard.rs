@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::lost;
+use super::state::States;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, VersionRange};
 
@@ -57,13 +58,14 @@ pub(crate) struct Heard {
     pub(super) lost: Option<String>,
     pub(super) released: Option<Released>,
     pub(super) broken: Option<Broken>,
+    pub(super) states: States,
     /// Whether the release was sent: from then on a failure is the release's.
     pub(super) releasing: bool,
 }
 
 impl Heard {
     /// Nothing was heard yet.
-    pub(super) const fn new(offered: VersionRange) -> Self {
+    pub(super) fn new(offered: VersionRange) -> Self {
         Self {
             offered,
             began: false,
@@ -72,6 +74,7 @@ impl Heard {
             lost: None,
             released: None,
             broken: None,
+            states: States::default(),
             releasing: false,
         }
     }
@@ -118,6 +121,9 @@ impl Heard {
             FromKeeper::Lost { reason, .. } => {
                 // The first reason is the right one: what comes after follows from it.
                 self.lost.get_or_insert(reason);
+            }
+            line @ (FromKeeper::State { .. } | FromKeeper::StateSaved { .. } | FromKeeper::StateFailed { .. }) => {
+                self.states.hear(line);
             }
             FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Error { .. } => {}
         }

@@ -15,7 +15,7 @@ async fn is_refused(client: &mut Client) -> (ErrorKind, String) {
     (kind, message)
 }
 
-const HOSTILE: [(ErrorKind, &[u8]); 20] = [
+const HOSTILE: [(ErrorKind, &[u8]); 25] = [
     (ErrorKind::Line, b"\n"),
     (ErrorKind::Line, b"hello\n"),
     (ErrorKind::Line, b"\xff\xfe\xfd\n"),
@@ -34,6 +34,11 @@ const HOSTILE: [(ErrorKind, &[u8]); 20] = [
     (ErrorKind::Message, b"{\"type\":\"release\",\"id\":1,\"id\":2,\"reason\":\"finished\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"release\",\"type\":\"release\",\"id\":1,\"reason\":\"finished\"}\n"),
     (ErrorKind::Message, b"{\"type\":\"acquire\",\"id\":\"one\"}\n"),
+    (ErrorKind::Line, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":{]}\n"),
+    (ErrorKind::Line, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":nul}\n"),
+    (ErrorKind::Message, b"{\"type\":\"save_state\",\"id\":1,\"value\":7}\n"),
+    (ErrorKind::Message, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":1,\"value\":2}\n"),
+    (ErrorKind::Message, b"{\"type\":\"load_state\",\"id\":1,\"call\":-1}\n"),
     (ErrorKind::Message, b"[1,2,3]\n"),
     (ErrorKind::Message, b"null\n"),
 ];

@@ -13,6 +13,7 @@ mod memory_store;
 mod pause;
 mod quiesce;
 mod release;
+mod state;
 mod stress;
 mod support;
 mod transcripts;

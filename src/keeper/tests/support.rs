@@ -153,6 +153,11 @@ impl World {
         Self { clock: self.clock.clone(), store: self.store.clone(), home, keeper }
     }
 
+    /// How long this world has been there, by its clock.
+    pub(super) fn clock_since_start(&self) -> Duration {
+        self.clock.now().wall.since(Wall::from_millis(START_MS))
+    }
+
     pub(super) fn connect(&self) -> Client {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let keeper = self.keeper.clone();
@@ -306,6 +311,8 @@ pub(super) fn acquire(id: u64, key: &str) -> Acquire {
         on_crash: OnCrash::Release,
         server_time: true,
         max_hold_ms: 900_000,
+        state_retention_ms: None,
+        attributes: Default::default(),
         holder: HolderInfo { function: "orders".to_owned(), request_id: format!("r-{id}"), ..HolderInfo::default() },
     }
 }
