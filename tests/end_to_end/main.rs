@@ -8,3 +8,4 @@ mod layer;
 mod managed;
 mod scenes;
 mod stage;
+mod state;
