@@ -16,7 +16,7 @@ use leasehold::clock::{Clock, Mono, Now, Wall};
 use leasehold::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
 use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, Outcome, OwnerId, Request, Row, Version};
 use leasehold::session::{FromKeeper, LineReader, MAX_LINE};
-use leasehold::store::{Lock, Store};
+use leasehold::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
@@ -279,6 +279,24 @@ impl InMemory {
     }
 }
 
+impl InMemory {
+    /// Nothing is kept of a state, but for who may write it and the row that goes with it.
+    fn apply_state(&self, lock: &Lock, request: &StateRequest) -> StateOutcome {
+        let StateRequest::Write(write) = request else { return StateOutcome::Read(StateItem::Absent) };
+        let mut rows = self.rows.lock().unwrap();
+        let row = rows.entry(format!("{:?} {}", lock.table, lock.key)).or_insert(Row::Absent);
+        match row {
+            Row::Held(held) if held.owner == write.owner => {
+                if write.release.is_some() {
+                    *row = held.version.counter().map_or(Row::Absent, |version| Row::Free { version });
+                }
+                StateOutcome::Written
+            }
+            _ => StateOutcome::NotHeld(row.clone()),
+        }
+    }
+}
+
 fn after(version: Version) -> Version {
     version.counter().map_or(version, |counter| Version::Counter(counter + 1))
 }
@@ -302,6 +320,22 @@ impl Store for Shared {
         });
         let outcome = outcome.await.unwrap_or_else(|_| Outcome::Failed(Failure::new(FailureKind::Timeout, "late")));
         Answer::new(outcome, None)
+    }
+
+    async fn send_state(&self, lock: &Lock, request: StateRequest, limit: Duration) -> StateAnswer {
+        let store = &self.0.store;
+        let mood = store.mood.load(Ordering::Relaxed);
+        let failed = |kind| StateOutcome::Failed(Failure::new(kind, "not now"));
+        if mood == 1 {
+            return StateAnswer { outcome: failed(FailureKind::Throttled), date: None };
+        }
+        let takes = if mood == 2 { SECOND } else { Duration::from_millis(2) };
+        let outcome = timeout(limit, async {
+            let outcome = store.apply_state(lock, &request);
+            sleep(takes).await;
+            outcome
+        });
+        StateAnswer { outcome: outcome.await.unwrap_or_else(|_| failed(FailureKind::Timeout)), date: None }
     }
 
     async fn warm_up(&self) {}

@@ -11,6 +11,7 @@ mod event;
 mod invocation;
 mod settings;
 mod standing;
+mod state;
 mod store;
 mod time;
 mod transaction;
@@ -30,6 +31,7 @@ pub use settings::SettingsError;
 pub use standing::{
     AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, ReleaseFailed, Tokenless, Unconfirmed, Unlocked,
 };
+pub use state::{StateNotSerialized, StateTooLarge, StateUnconfirmed, StateUnsupported};
 pub(crate) use store::refused;
 pub use store::{
     AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
@@ -157,6 +159,14 @@ sum! {
     ReleaseFailed,
     /// A blocking call was made within an async runtime.
     BlockingInAsync,
+    /// A state is longer than what is kept.
+    StateTooLarge,
+    /// The lock can have no state.
+    StateUnsupported,
+    /// A state is no JSON, or not of the type that was asked for.
+    StateNotSerialized,
+    /// It is not known whether a state was saved.
+    StateUnconfirmed,
 }
 
 impl Error {

@@ -10,6 +10,7 @@ mod keys;
 mod metrics;
 mod progress;
 mod scope;
+mod state;
 #[cfg(feature = "dynamodb")]
 mod transaction;
 

@@ -77,6 +77,8 @@
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
 //! | [`max_silence`](LeaseLayerBuilder::max_silence) | `LEASEHOLD_MAX_SILENCE` | without end |
 //! | [`end_before_deadline`](LeaseLayerBuilder::end_before_deadline) | `LEASEHOLD_END_BEFORE_DEADLINE` | the handler is not ended |
+//! | [`state_retention`](LeaseLayerBuilder::state_retention) | `LEASEHOLD_STATE_RETENTION` | states are kept without end |
+//! | [`holder_note`](LeaseLayerBuilder::holder_note), [`attribute`](LeaseLayerBuilder::attribute) | | none |
 //! | [`keeper`](LeaseLayerBuilder::keeper) | `LEASEHOLD_KEEPER`, `extension`, `in-process` or `auto` | `extension` on Lambda, `auto` elsewhere |
 //! | [`socket`](LeaseLayerBuilder::socket) | `LEASEHOLD_SOCKET` | `/tmp/leasehold/keeper.sock` |
 //! | [`name`](LeaseLayerBuilder::name) | | the key template |

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
     Acquire, CheckAnswer, Counted, ErrorKind, FailKind, FromKeeper, Inspect, Inspected, MAX_LINE, OnCrash, PollingMs,
-    ReleaseReason, RowState, Table, ToKeeper, VERSION, VersionRange,
+    RawState, ReleaseReason, RowState, Table, ToKeeper, VERSION, VersionRange,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -90,7 +90,9 @@ fn messages() -> Vec<Value> {
         server_time: true,
         max_hold_ms: 1,
         max_silence_ms: Some(1),
-        holder: HolderInfo { acquired_at: Some(1), ..HolderInfo::default() },
+        state_retention_ms: Some(1),
+        attributes: [("team".to_owned(), "data".to_owned())].into(),
+        holder: HolderInfo { note: "n".to_owned(), acquired_at: Some(1), ..HolderInfo::default() },
     };
     let to_keeper = [
         ToKeeper::Hello { versions },
@@ -101,6 +103,8 @@ fn messages() -> Vec<Value> {
         ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
         ToKeeper::Inspect(Box::new(Inspect { id: 1, key: "k".to_owned(), table: Table::new("t"), server_time: true })),
         ToKeeper::Count { id: 1 },
+        ToKeeper::LoadState { id: 1, call: 1 },
+        ToKeeper::SaveState { id: 1, call: 1, value: RawState::parse("1").ok(), on_release: true },
         ToKeeper::End,
     ];
     let token = serde_json::from_value(7.into()).unwrap();
@@ -128,6 +132,9 @@ fn messages() -> Vec<Value> {
             read_unit_millionths: Some(1),
             ..Counted::default()
         })),
+        FromKeeper::State { id: 1, call: 1, value: RawState::parse("1").ok() },
+        FromKeeper::StateSaved { id: 1, call: 1 },
+        FromKeeper::StateFailed { id: 1, call: 1, kind: FailKind::Server, message: String::new() },
         FromKeeper::Checked(CheckAnswer::Held { valid_for_ms: 1 }),
         FromKeeper::Checked(CheckAnswer::Lost { reason: String::new() }),
         FromKeeper::Checked(CheckAnswer::Unknown),
@@ -139,6 +146,7 @@ fn messages() -> Vec<Value> {
             ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. } => {}
             ToKeeper::Acquire(_) | ToKeeper::Progress { .. } | ToKeeper::Release { .. } | ToKeeper::End => {}
             ToKeeper::Inspect(_) | ToKeeper::Count { .. } => {}
+            ToKeeper::LoadState { .. } | ToKeeper::SaveState { .. } => {}
         }
     }
     for message in &from_keeper {
@@ -146,6 +154,7 @@ fn messages() -> Vec<Value> {
             FromKeeper::Began { .. } | FromKeeper::Granted { .. } | FromKeeper::Busy { .. } => {}
             FromKeeper::Failed { .. } | FromKeeper::Released { .. } | FromKeeper::AtRisk { .. } => {}
             FromKeeper::Inspected(_) | FromKeeper::Counted(_) => {}
+            FromKeeper::State { .. } | FromKeeper::StateSaved { .. } | FromKeeper::StateFailed { .. } => {}
             FromKeeper::Secured { .. }
             | FromKeeper::Lost { .. }
             | FromKeeper::Checked(_)
@@ -196,6 +205,8 @@ fn every_kind_of_failure_and_error_and_every_choice_is_explained() {
         FailKind::Cancelled,
         FailKind::BadRequest,
         FailKind::ShuttingDown,
+        FailKind::NotHeld,
+        FailKind::Unconfirmed,
     ];
     let error_kinds = [ErrorKind::Versions, ErrorKind::Line, ErrorKind::Message, ErrorKind::Order, ErrorKind::Silence];
     let reasons = [ReleaseReason::Finished, ReleaseReason::Dropped, ReleaseReason::Cancelled];

@@ -152,9 +152,11 @@ impl Journal {
 
     fn read_or_remove(&self, owner: OwnerId) -> Option<Note> {
         match read(&self.path(owner)) {
-            Ok(Content { table, key, handler }) => {
-                Some(Note { owner, lock: Lock { table, key, holder: HolderInfo::default() }, handler })
-            }
+            Ok(Content { table, key, handler }) => Some(Note {
+                owner,
+                lock: Lock { table, key, holder: HolderInfo::default(), attributes: Default::default() },
+                handler,
+            }),
             Err(error) => {
                 tracing::debug!(%error, %owner, "a file in the reset journal is no note");
                 self.remove(owner);

@@ -10,7 +10,7 @@ macro_rules! failures {
     ($($(#[$doc:meta])* $name:ident $(, $advice:literal)?;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, Error)]
-        #[error("no lease on `{key}`: {message}{}", concat!($($advice)?))]
+        #[error("no lease or state on `{key}`: {message}{}", concat!($($advice)?))]
         #[non_exhaustive]
         pub struct $name {
             /// What was to be locked.
@@ -66,6 +66,8 @@ pub(crate) fn refused(key: LockKey, kind: FailKind, message: String) -> super::E
         FailKind::BadRequest | FailKind::Cancelled => AcquireRefused { key, message }.into(),
         FailKind::AlreadyHeld => super::AlreadyHeld { key }.into(),
         FailKind::TooLate => super::GrantTooLate { key, reason: message }.into(),
+        FailKind::NotHeld => super::LeaseLost { key, reason: message }.into(),
+        FailKind::Unconfirmed => super::StateUnconfirmed { key, reason: message }.into(),
         FailKind::ShuttingDown => super::KeeperGone { reason: message }.into(),
     }
 }

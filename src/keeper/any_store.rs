@@ -6,13 +6,20 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::protocol::{Answer, Failure, Outcome, Request};
-use crate::store::{Lock, Store};
+use crate::store::{Lock, StateAnswer, StateOutcome, StateRequest, Store};
 
-type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed future.
+pub(super) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// [`Store`] with its futures boxed: one allocation a request, which a network round trip hides.
 pub(super) trait AnyStore: fmt::Debug + Send + Sync + 'static {
     fn send_boxed<'a>(&'a self, lock: &'a Lock, request: Request, timeout: Duration) -> Boxed<'a, Answer>;
+    fn send_state_boxed<'a>(
+        &'a self,
+        lock: &'a Lock,
+        request: StateRequest,
+        timeout: Duration,
+    ) -> Boxed<'a, StateAnswer>;
     fn warm_up_boxed(&self) -> Boxed<'_, ()>;
     fn drop_pool(&self);
 }
@@ -20,6 +27,15 @@ pub(super) trait AnyStore: fmt::Debug + Send + Sync + 'static {
 impl<S: Store> AnyStore for S {
     fn send_boxed<'a>(&'a self, lock: &'a Lock, request: Request, timeout: Duration) -> Boxed<'a, Answer> {
         Box::pin(self.send(lock, request, timeout))
+    }
+
+    fn send_state_boxed<'a>(
+        &'a self,
+        lock: &'a Lock,
+        request: StateRequest,
+        timeout: Duration,
+    ) -> Boxed<'a, StateAnswer> {
+        Box::pin(self.send_state(lock, request, timeout))
     }
 
     fn warm_up_boxed(&self) -> Boxed<'_, ()> {
@@ -39,6 +55,10 @@ pub(super) struct NoStore(pub(super) Failure);
 impl Store for NoStore {
     async fn send(&self, _lock: &Lock, _request: Request, _timeout: Duration) -> Answer {
         Answer::new(Outcome::Failed(self.0.clone()), None)
+    }
+
+    async fn send_state(&self, _lock: &Lock, _request: StateRequest, _timeout: Duration) -> StateAnswer {
+        StateAnswer { outcome: StateOutcome::Failed(self.0.clone()), date: None }
     }
 
     async fn warm_up(&self) {}

@@ -7,6 +7,7 @@ mod heard_lease;
 mod lost;
 mod session;
 mod socket;
+mod state;
 mod wakers;
 
 use std::io;
@@ -18,6 +19,7 @@ use self::check::Checks;
 use self::connection::Connection;
 pub(crate) use self::heard::{Answer, Broken, Grant, Loss, Owed, Released, Which};
 pub(crate) use self::session::Session;
+pub(crate) use self::state::{Question, StateAnswer};
 use crate::error::KeeperMissing;
 use crate::protocol::OwnerId;
 use crate::session::{CheckAnswer, ToKeeper, VersionRange, encode};

@@ -62,6 +62,10 @@ counters! {
     /// Leases granted and given back in good order. Each lease granted ends as one of these, of `lost`, of
     /// `crash_releases` and of `abandoned`, or is still held.
     given_back,
+    /// States saved, with a release or without.
+    states_saved,
+    /// States that were to be left with a release and were not.
+    states_not_left,
     /// Requests sent to the store.
     requests,
     /// Requests that the store could not serve.

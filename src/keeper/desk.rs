@@ -3,11 +3,13 @@
 //! A session and a lease's task never wait for each other: an order is left here and the task is nudged; the task works
 //! it off when it next looks.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::flights::Flight;
+use super::state::{Ask, MOST_WAITING};
 
 /// Why a lease is to be given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(super) struct Desk {
     state: Mutex<State>,
     nudge: Notify,
     progress: Notify,
+    /// Told when something is asked about the state: whoever waits for an order must not take it for one.
+    asked: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +62,7 @@ struct State {
     /// The release that is owed to the store since the order was left, until the task takes it.
     debt: Option<Flight>,
     stage: Stage,
+    asks: VecDeque<Ask>,
 }
 
 /// How far a lease has come.
@@ -93,6 +98,32 @@ impl Desk {
             self.nudge.notify_one();
         }
         true
+    }
+
+    /// Leaves a question or an order about the state of a lease that is held; whether there was room and a lease for it.
+    pub(super) fn ask(&self, ask: Ask) -> bool {
+        let mut state = self.state();
+        let taken = state.stage == Stage::Granted && state.asks.len() < MOST_WAITING;
+        if taken {
+            state.asks.push_back(ask);
+            self.asked.notify_one();
+        }
+        taken
+    }
+
+    /// Waits for the next question or order about the state.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub(super) async fn asked(&self) -> Ask {
+        loop {
+            let ask = self.state().asks.pop_front();
+            if let Some(ask) = ask {
+                return ask;
+            }
+            self.asked.notified().await;
+        }
     }
 
     /// Waits for an order.

@@ -53,7 +53,7 @@ impl Looks {
 async fn look(shared: &Shared, inspect: Inspect) -> FromKeeper {
     let Inspect { id, key, table, server_time } = inspect;
     let look = shared.with_context(|cx| Look::new(subject(&table, &key), cx));
-    let lock = Lock { table, key, holder: HolderInfo::default() };
+    let lock = Lock { table, key, holder: HolderInfo::default(), attributes: Default::default() };
     let answer = shared.wire.send(&lock, Request::Read, WITHIN, None, None, std::future::pending()).await;
     let standing = shared.with_context(|cx| look.handle_answer(cx, &answer, server_time));
     let row = match answer.outcome {

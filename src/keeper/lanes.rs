@@ -7,6 +7,7 @@
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::protocol::Request;
+use crate::store::StateRequest;
 
 /// Attempts and looks at held rows. DynamoDB answers one in some 5 ms, so that these are 3,000 a second: more than the
 /// handlers of one environment can ask for. What is under way also waits for this process's share of a processor, and
@@ -18,12 +19,16 @@ pub(super) const HOLDING: usize = 32;
 /// Releases: more of them, for all that is held goes back within two seconds when the environment ends.
 pub(super) const LEAVING: usize = 48;
 
+/// What is asked about states. A transaction takes longer than a write of a single item, and nothing of a lease hangs on it.
+pub(super) const KEEPING: usize = 16;
+
 /// The lanes.
 #[derive(Debug)]
 pub(super) struct Lanes {
     contending: Semaphore,
     holding: Semaphore,
     leaving: Semaphore,
+    keeping: Semaphore,
 }
 
 impl Lanes {
@@ -32,6 +37,7 @@ impl Lanes {
             contending: Semaphore::new(CONTENDING),
             holding: Semaphore::new(HOLDING),
             leaving: Semaphore::new(LEAVING),
+            keeping: Semaphore::new(KEEPING),
         }
     }
 
@@ -40,13 +46,30 @@ impl Lanes {
     /// # Cancellation
     ///
     /// The place in the row is given up.
-    pub(super) async fn enter(&self, request: &Request) -> Option<SemaphorePermit<'_>> {
+    pub(super) fn enter<'a>(
+        &'a self,
+        request: &Request,
+    ) -> impl Future<Output = Option<SemaphorePermit<'a>>> + use<'a> {
         let lane = match request {
             Request::Renew { .. } => &self.holding,
             Request::Release { .. } => &self.leaving,
             Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
         };
         // It only fails for a lane that was closed, and nobody closes one.
-        lane.acquire().await.ok()
+        async move { lane.acquire().await.ok() }
+    }
+
+    /// The same for what is asked about a state.
+    ///
+    /// # Cancellation
+    ///
+    /// The place in the row is given up.
+    pub(super) fn enter_with_state<'a>(
+        &'a self,
+        request: &StateRequest,
+    ) -> impl Future<Output = Option<SemaphorePermit<'a>>> + use<'a> {
+        let leaves = matches!(request, StateRequest::Write(write) if write.release.is_some());
+        let lane = if leaves { &self.leaving } else { &self.keeping };
+        async move { lane.acquire().await.ok() }
     }
 }

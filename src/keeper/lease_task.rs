@@ -6,12 +6,14 @@
 
 mod actions;
 mod silence;
+mod states;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
+use self::states::{RELEASE_WAITS, StateRequests};
 use super::desk::{Desk, GiveBack, Stage};
 use super::event_log;
 use super::flights::Flight;
@@ -21,11 +23,13 @@ use super::machine::Machine;
 use super::outbox::Outbox;
 use super::requests::{Arrived, Purpose, Requests};
 use super::shared::{Shared, set};
+use super::state::{Ask, States};
 use super::terms::Terms;
 use super::wording;
 use crate::clock::Mono;
 use crate::protocol::{Contender, Failure, HeldRow, Outcome, OwnerId, Row, Validity};
 use crate::session::{FailKind, FromKeeper, OnCrash};
+use crate::store::StateAnswer;
 
 /// What a handler is told whose lease the keeper gives back because its environment ends.
 const SHUTTING_DOWN: &str = "the keeper is shutting down";
@@ -48,6 +52,10 @@ pub(super) struct LeaseTask {
     to: Assignment,
     machine: Machine,
     requests: Requests,
+    states: States,
+    state_requests: StateRequests,
+    /// Until when the release waits for a state that is being written.
+    release_waits_until: Option<Mono>,
     closing: watch::Receiver<bool>,
     asked: Mono,
     /// The attempts that the home was told of and not yet that they are settled.
@@ -85,6 +93,8 @@ struct TakenRow {
 
 enum Event {
     Answer(Arrived),
+    State(StateAnswer),
+    Ask(Ask),
     Order(GiveBack),
     Closing,
     Progress,
@@ -99,6 +109,9 @@ impl LeaseTask {
         Self {
             machine: Machine::Contending(Box::new(contender)),
             requests: Requests::new(to.counts.clone()),
+            states: States::new(to.id, to.terms.state_retention),
+            state_requests: StateRequests::default(),
+            release_waits_until: None,
             closing: to.shared.closing.subscribe(),
             asked: now.mono,
             noted: Vec::new(),
@@ -125,23 +138,34 @@ impl LeaseTask {
                 break;
             };
             self.handle(event);
+            self.pump_states();
         }
         self.end();
         // A renewal that the release went past is still a write in flight; at the keeper's end nobody waits for it.
         tokio::select! {
             biased;
-            () = async { while self.requests.next().await.is_some() {} } => {}
+            () = async {
+                while self.requests.next().await.is_some() {}
+                while self.state_requests.next().await.is_some() {}
+            } => {}
             () = set(&mut self.closing) => {}
         }
     }
 
     async fn next_event(&mut self) -> Option<Event> {
-        let wakeup = self.machine.poll_wakeup(self.to.shared.now());
+        let now = self.to.shared.now();
+        let waits = self.release_waits_until.map(|until| until.since(now.mono));
+        let may_release = waits.is_none_or(|left| left.is_zero()) || !self.states.is_writing();
+        let wakeups = [self.machine.poll_wakeup(now), self.states.poll_wakeup(now), waits.filter(|_| !may_release)];
+        let wakeup = wakeups.into_iter().flatten().min();
         let unordered = self.order.is_none();
         tokio::select! {
             biased;
             Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
-            order = self.to.desk.order(), if unordered => Some(Event::Order(order)),
+            Some(answer) = self.state_requests.next(), if !self.state_requests.is_empty() => Some(Event::State(answer)),
+            // In their order: what was asked before the order counts.
+            ask = self.to.desk.asked(), if unordered => Some(Event::Ask(ask)),
+            order = self.to.desk.order(), if unordered && may_release => Some(Event::Order(order)),
             () = set(&mut self.closing), if unordered => Some(Event::Closing),
             () = self.to.desk.progress(), if unordered => Some(Event::Progress),
             () = tokio::time::sleep(wakeup.unwrap_or(Duration::MAX)), if wakeup.is_some() => Some(Event::Wakeup),
@@ -151,7 +175,10 @@ impl LeaseTask {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Answer(Arrived { id, purpose, answer, flight }) => {
+            Event::Answer(Arrived { id, purpose, mut answer, left, flight }) => {
+                if let Some(left) = left {
+                    answer.outcome = self.left(left);
+                }
                 self.note(purpose, &answer.outcome);
                 let held = self.first_refusal(purpose, &answer.outcome);
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
@@ -162,9 +189,16 @@ impl LeaseTask {
                 // Only now, so that nobody sees a gap between an answer and the write that follows from it.
                 self.land(purpose, flight);
             }
+            Event::State(answer) => self.handle_state(answer),
+            Event::Ask(ask) => self.handle_ask(ask),
+            // A state that is being written comes first, for a moment: a handler that finished may not have waited for it.
+            Event::Order(GiveBack::Finished) if self.states.is_writing() && self.release_waits_until.is_none() => {
+                self.release_waits_until = Some(self.to.shared.now().mono + RELEASE_WAITS);
+            }
             Event::Order(order) => {
                 self.give_back(order);
                 self.pump();
+                self.end_states("the lease was given back");
             }
             Event::Closing => self.close(),
             Event::Progress => self.hear_progress(),
@@ -291,6 +325,7 @@ impl LeaseTask {
     fn end(&mut self) {
         self.ended = true;
         self.debt = None;
+        self.end_states("the lease is over");
         if let Some(row) = &self.row {
             self.to.shared.standings.forget(row.owner);
         }

@@ -45,6 +45,8 @@ mod shared;
 #[cfg(feature = "in-process")]
 mod standing;
 #[cfg(feature = "in-process")]
+mod state;
+#[cfg(feature = "in-process")]
 mod tasks;
 #[cfg(feature = "in-process")]
 mod terms;

@@ -9,8 +9,8 @@ use tokio::task::{self, JoinSet};
 use super::flights::Flight;
 use super::lease_counts::LeaseCounts;
 use super::shared::{Shared, set};
-use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId};
-use crate::store::Lock;
+use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId, Version};
+use crate::store::{Lock, StateAnswer, StateOutcome, StateRequest, StateWrite};
 
 /// What a request was for, as far as the keeper cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(super) struct Arrived {
     pub(super) id: RequestId,
     pub(super) purpose: Purpose,
     pub(super) answer: Answer,
+    /// What came of a release that was sent together with a state: it stands for the answer's outcome.
+    pub(super) left: Option<StateOutcome>,
     /// A write's flight, which ends when this is dropped.
     pub(super) flight: Option<Flight>,
 }
@@ -45,7 +47,7 @@ pub(super) struct Arrived {
 /// Requests, each in a task of its own so that several can be under way; dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    tasks: JoinSet<(Answer, Option<Flight>)>,
+    tasks: JoinSet<(Answer, Option<StateOutcome>, Option<Flight>)>,
     sent: Vec<(task::Id, RequestId, Purpose)>,
     /// Set when nobody wants the row any more.
     unwanted: watch::Sender<bool>,
@@ -80,9 +82,30 @@ impl Requests {
         };
         let handle = self.tasks.spawn(async move {
             let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), Some(&counts), withdrawn).await;
-            (answer, flight)
+            (answer, None, flight)
         });
         self.sent.push((handle.id(), id, purpose));
+    }
+
+    /// Sends a release together with a state; it is in flight when this returns.
+    pub(super) fn send_leaving(
+        &mut self,
+        shared: &Arc<Shared>,
+        lock: &Arc<Lock>,
+        id: RequestId,
+        write: StateWrite,
+        limit: Duration,
+        flight: Option<Flight>,
+    ) {
+        let mut flight = flight.unwrap_or_else(|| shared.wire.owe());
+        let (shared, lock) = (shared.clone(), lock.clone());
+        let handle = self.tasks.spawn(async move {
+            let StateAnswer { outcome, date } =
+                shared.wire.send_state(&lock, StateRequest::Write(write), limit, Some(&mut flight)).await;
+            let answer = Answer::new(Outcome::Written { version: Version::Counter(0) }, date);
+            (answer, Some(outcome), Some(flight))
+        });
+        self.sent.push((handle.id(), id, Purpose::Release));
     }
 
     /// Nobody wants the row any more: attempts and looks that still wait for their turn are answered as not sent.
@@ -97,17 +120,17 @@ impl Requests {
     /// Nothing is lost.
     pub(super) async fn next(&mut self) -> Option<Arrived> {
         loop {
-            let (task, answer, flight) = match self.tasks.join_next_with_id().await? {
-                Ok((task, (answer, flight))) => (task, answer, flight),
+            let (task, answer, left, flight) = match self.tasks.join_next_with_id().await? {
+                Ok((task, (answer, left, flight))) => (task, answer, left, flight),
                 // A store that panics has not answered; the write may have been applied.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
-                    (error.id(), Answer::new(Outcome::Failed(failure), None), None)
+                    (error.id(), Answer::new(Outcome::Failed(failure), None), None, None)
                 }
             };
             if let Some(at) = self.sent.iter().position(|(sent, ..)| *sent == task) {
                 let (_, id, purpose) = self.sent.swap_remove(at);
-                return Some(Arrived { id, purpose, answer, flight });
+                return Some(Arrived { id, purpose, answer, left, flight });
             }
         }
     }

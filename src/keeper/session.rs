@@ -15,6 +15,7 @@ use super::inspect::Looks;
 use super::lease_counts::LeaseCounts;
 use super::lease_task::{Assignment, LeaseTask};
 use super::outbox::Outbox;
+use super::state::{self, Ask};
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
 use crate::protocol::Subject;
@@ -44,6 +45,8 @@ pub(super) struct Session {
 #[derive(Debug)]
 struct Lease {
     subject: Subject,
+    /// Why it can have no state, if it can't.
+    stateless: Option<String>,
     desk: Arc<Desk>,
     counts: Arc<LeaseCounts>,
 }
@@ -94,13 +97,23 @@ impl Session {
                     self.count(id);
                     continue;
                 }
+                Received::Line(ToKeeper::LoadState { id, call }) => {
+                    self.ask(id, Ask::Load { call });
+                    continue;
+                }
+                Received::Line(ToKeeper::SaveState { id, call, value, on_release }) => {
+                    let ask = if on_release { Ask::SaveOnRelease { call, value } } else { Ask::Save { call, value } };
+                    self.ask(id, ask);
+                    continue;
+                }
                 Received::Line(ToKeeper::End) => {
                     self.end(GiveBack::Finished);
                     connection.linger(LINGER, || self.leases.values().all(Lease::is_ended)).await;
                     return;
                 }
                 Received::Line(ToKeeper::Hello { .. } | ToKeeper::Begin { .. } | ToKeeper::Check { .. }) => {
-                    let takes = "a session takes `acquire`, `progress`, `release`, `inspect`, `count` and `end`";
+                    let takes = "a session takes `acquire`, `progress`, `load_state`, `save_state`, `release`, `inspect`, `count` \
+                                 and `end`";
                     (ErrorKind::Order, takes.to_owned())
                 }
                 Received::Unserved(kind, message) => (kind, message),
@@ -155,8 +168,8 @@ impl Session {
 
     fn start(&mut self, id: u64, terms: Terms) {
         let (desk, counts) = (Arc::new(Desk::default()), Arc::new(LeaseCounts::default()));
-        let lease = Lease { subject: terms.subject.clone(), desk: desk.clone(), counts: counts.clone() };
-        self.leases.insert(id, lease);
+        let (subject, stateless) = (terms.subject.clone(), state::stateless(&terms));
+        self.leases.insert(id, Lease { subject, stateless, desk: desk.clone(), counts: counts.clone() });
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
         let task = LeaseTask::new(Assignment {
@@ -204,6 +217,22 @@ impl Session {
         }
     }
 
+    /// Passes on what is asked about a lease's state, if it can be served.
+    fn ask(&self, id: u64, ask: Ask) {
+        let call = ask.call();
+        let refusal = match self.leases.get(&id) {
+            None => Some((FailKind::NotHeld, "no lease is held under this `id`".to_owned())),
+            Some(lease) => lease.refusal(&ask).map(|message| (FailKind::BadRequest, message)).or_else(|| {
+                let kind = if lease.desk.stage() == Stage::Granted { FailKind::BadRequest } else { FailKind::NotHeld };
+                let message = "the lease is not held, or more than 64 questions about its state wait: await each";
+                (!lease.desk.ask(ask)).then(|| (kind, message.to_owned()))
+            }),
+        };
+        if let Some((kind, message)) = refusal {
+            self.outbox.tell(&FromKeeper::StateFailed { id, call, kind, message });
+        }
+    }
+
     /// The handler's side is over. What is still held goes back; its writes are in flight before the home hears of it.
     fn end(&mut self, order: GiveBack) {
         if std::mem::replace(&mut self.over, true) {
@@ -232,6 +261,11 @@ impl Drop for Session {
 }
 
 impl Lease {
+    /// What is wrong with a question or an order about the state, whatever the lease's standing.
+    fn refusal(&self, ask: &Ask) -> Option<String> {
+        self.stateless.clone().or_else(|| ask.refusal())
+    }
+
     fn is_ended(&self) -> bool {
         self.desk.stage() == Stage::Ended
     }

@@ -10,7 +10,7 @@ use crate::session::{Acquire, OnCrash, Table};
 use crate::store::Lock;
 
 /// The longest key, in bytes: what DynamoDB takes for a partition key.
-const MAX_KEY: usize = 2048;
+pub(super) const MAX_KEY: usize = 2048;
 /// What DynamoDB takes for a sort key.
 const MAX_SORT_KEY: usize = 1024;
 /// DynamoDB's longest attribute name for a key; longer than any table name or ARN.
@@ -52,6 +52,7 @@ pub(super) struct Terms {
     pub(super) max_silence: Option<Duration>,
     pub(super) epoch: Epoch,
     pub(super) on_crash: OnCrash,
+    pub(super) state_retention: Option<Duration>,
 }
 
 impl Terms {
@@ -74,6 +75,16 @@ impl Terms {
         }
         if acquire.max_silence_ms == Some(0) {
             return Err("`max_silence_ms` must be at least 1".to_owned());
+        }
+        if acquire.state_retention_ms == Some(0) {
+            return Err("`state_retention_ms` must be at least 1".to_owned());
+        }
+        let notes = format.abilities().notes || (acquire.attributes.is_empty() && acquire.holder.note.is_empty());
+        if !notes {
+            return Err(format!("`attributes`: rows of the format `{format}` have no place for any, nor for a note"));
+        }
+        if let Some(problem) = acquire.table.misplaced(&acquire.attributes) {
+            return Err(format!("`attributes`: {problem}"));
         }
         let polling = acquire.polling;
         if polling.first == 0 || polling.max < polling.first || polling.max > MAX_POLLING_MS {
@@ -100,7 +111,13 @@ impl Terms {
             max_silence: acquire.max_silence_ms.map(Duration::from_millis),
             epoch: invocation.epoch,
             on_crash: acquire.on_crash,
-            lock: Arc::new(Lock { table: acquire.table, key: acquire.key, holder: cut_holder(acquire.holder) }),
+            state_retention: acquire.state_retention_ms.map(Duration::from_millis),
+            lock: Arc::new(Lock {
+                table: acquire.table,
+                key: acquire.key,
+                holder: cut_holder(acquire.holder),
+                attributes: acquire.attributes,
+            }),
         })
     }
 }
@@ -200,6 +217,8 @@ mod tests {
             server_time: true,
             max_hold_ms: 900_000,
             max_silence_ms: None,
+            state_retention_ms: None,
+            attributes: Default::default(),
             holder: HolderInfo::default(),
         }
     }
@@ -282,6 +301,16 @@ mod tests {
                 Acquire { table: Table { format: "java/1".to_owned(), ..Table::new("locks") }, ..acquire() },
             ),
             ("table.format", Acquire { table: sorted("sk", "x").speaking(Format::PydynoxV1), ..acquire() }),
+            ("state_retention_ms", Acquire { state_retention_ms: Some(0), ..acquire() }),
+            ("attributes", Acquire { attributes: [("owner".to_owned(), "me".to_owned())].into(), ..acquire() }),
+            (
+                "attributes",
+                Acquire {
+                    attributes: [("team".to_owned(), "a".to_owned())].into(),
+                    table: Table::new("locks").speaking(Format::PydynoxV1),
+                    ..acquire()
+                },
+            ),
             ("lease_ms", Acquire { lease_ms: 499, ..acquire() }),
             ("lease_ms", Acquire { lease_ms: u64::MAX, ..acquire() }),
             ("max_hold_ms", Acquire { max_hold_ms: 0, ..acquire() }),

@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::any_store::AnyStore;
+use super::any_store::{AnyStore, Boxed};
 use super::counts::Counters;
 use super::flights::{Flight, Flights};
 use super::lanes::Lanes;
 use super::lease_counts::{AttemptEnd, LeaseCounts, Sort};
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
-use crate::store::Lock;
+use crate::store::{Lock, StateAnswer, StateOutcome, StateRequest};
 
 /// After this long without an answer the pooled connections are not trusted any more.
 const STALE: Duration = Duration::from_secs(30);
@@ -106,30 +106,68 @@ impl Wire {
         counts: Option<&LeaseCounts>,
         withdrawn: impl Future<Output = ()>,
     ) -> Answer {
+        let asked = Asked { lane: self.lanes.enter(&request), limit, flight, withdrawn };
+        let count = || Sent::new(&self.counters, counts, Sort::of(&request));
+        let (sent, answer) =
+            self.exchange(asked, count, |left| self.store.send_boxed(lock, request.clone(), left)).await;
+        let answer = answer.unwrap_or_else(|failure| Answer::new(Outcome::Failed(failure), None));
+        if let Some(sent) = sent {
+            sent.end(&answer);
+        }
+        self.note(if let Outcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
+        answer
+    }
+
+    /// Sends one request about a state; a transaction brings its flight along.
+    pub(super) async fn send_state(
+        &self,
+        lock: &Lock,
+        request: StateRequest,
+        limit: Duration,
+        flight: Option<&mut Flight>,
+    ) -> StateAnswer {
+        let withdrawn = std::future::pending();
+        let asked = Asked { lane: self.lanes.enter_with_state(&request), limit, flight, withdrawn };
+        let count = || self.counters.requests.add_one();
+        let (_, answer) = self.exchange(asked, count, |left| self.store.send_state_boxed(lock, request, left)).await;
+        let answer =
+            answer.unwrap_or_else(|failure| StateAnswer { outcome: StateOutcome::Failed(failure), date: None });
+        self.note(if let StateOutcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
+        answer
+    }
+
+    /// Waits for its turn, sends, and waits for the answer; beside that brings what was counted as it went out, if it did.
+    async fn exchange<'a, L, T, C>(
+        &self,
+        asked: Asked<'_, impl Future<Output = L>, impl Future<Output = ()>>,
+        count: impl FnOnce() -> C,
+        send: impl FnOnce(Duration) -> Boxed<'a, T>,
+    ) -> (Option<C>, Result<T, Failure>) {
+        let Asked { lane, limit, flight, withdrawn } = asked;
         let mut cuts = self.cuts.subscribe();
         if flight.is_some() {
             self.wait_for_quiet_to_end().await;
         }
-        let asked = Instant::now();
+        let began = Instant::now();
         let _lane = tokio::select! {
             biased;
-            () = withdrawn => return failed(FailureKind::Throttled, "not sent: nobody wants it any more"),
-            lane = self.lanes.enter(&request) => lane,
+            () = withdrawn => return (None, failed(FailureKind::Throttled, "not sent: nobody wants it any more")),
+            lane = lane => lane,
             // Neither was sent: whoever asked may ask again, and has nothing to clear up.
-            _ = cuts.changed() => return failed(FailureKind::Throttled, "not sent before the environment could freeze"),
+            _ = cuts.changed() => return (None, failed(FailureKind::Throttled, "not sent before the environment could freeze")),
             // What is sent is to have time enough for an answer.
-            () = sleep(limit / 2) => return failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB"),
+            () = sleep(limit / 2) => return (None, failed(FailureKind::Throttled, "not sent: too many requests of this keeper wait for DynamoDB")),
         };
-        let limit = limit.saturating_sub(asked.elapsed());
+        let limit = limit.saturating_sub(began.elapsed());
         if let Some(flight) = flight {
             flight.take_off();
         }
         self.renew_pool();
-        let sent = Sent::new(&self.counters, counts, Sort::of(&request));
+        let sent = count();
         let answer = tokio::select! {
             // An answer that is there counts, whatever else has happened meanwhile.
             biased;
-            answer = self.store.send_boxed(lock, request, limit) => answer,
+            answer = send(limit) => Ok(answer),
             _ = cuts.changed() => failed(FailureKind::Connection, "given up before the environment could freeze"),
             () = async {
                 sleep(limit).await;
@@ -137,9 +175,7 @@ impl Wire {
                 sleep(BACKSTOP).await;
             } => failed(FailureKind::Timeout, "no answer in time"),
         };
-        sent.end(&answer);
-        self.note(&answer);
-        answer
+        (Some(sent), answer)
     }
 
     /// Waits until nothing is in flight; at the limit gives up what is, closes its connections, and returns how many
@@ -191,16 +227,14 @@ impl Wire {
         *self.pool() = Pool { fresh_at: self.clock.now(), warm: false };
     }
 
-    fn note(&self, answer: &Answer) {
-        if let Outcome::Failed(failure) = &answer.outcome {
+    fn note(&self, failure: Option<FailureKind>) {
+        if let Some(kind) = failure {
             self.counters.errors.add_one();
-            if failure.kind == FailureKind::Credentials {
+            if kind == FailureKind::Credentials {
                 // The store goes on with connections of its own making, and these are new.
                 self.pool().warm = false;
             }
-            let silent =
-                matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials);
-            if silent {
+            if matches!(kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials) {
                 return;
             }
         }
@@ -253,11 +287,20 @@ impl Drop for Sent<'_> {
     /// Nobody waits for the answer any more, or the store panicked.
     fn drop(&mut self) {
         if !self.ended {
-            self.count(&failed(FailureKind::Connection, "nobody waited for the answer"));
+            let failure = Failure::new(FailureKind::Connection, "nobody waited for the answer");
+            self.count(&Answer::new(Outcome::Failed(failure), None));
         }
     }
 }
 
-fn failed(kind: FailureKind, message: &str) -> Answer {
-    Answer::new(Outcome::Failed(Failure::new(kind, message)), None)
+fn failed<T>(kind: FailureKind, message: &str) -> Result<T, Failure> {
+    Err(Failure::new(kind, message))
+}
+
+/// A request that waits for its turn.
+struct Asked<'f, L, W> {
+    lane: L,
+    limit: Duration,
+    flight: Option<&'f mut Flight>,
+    withdrawn: W,
 }

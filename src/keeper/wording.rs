@@ -51,7 +51,7 @@ fn busy(id: u64, busy: Busy) -> FromKeeper {
     }
 }
 
-const fn kind(kind: FailureKind) -> FailKind {
+pub(super) const fn kind(kind: FailureKind) -> FailKind {
     match kind {
         FailureKind::Throttled => FailKind::Throttled,
         FailureKind::TransactionConflict => FailKind::TransactionConflict,
@@ -94,6 +94,7 @@ pub(super) fn cut_holder(holder: HolderInfo) -> HolderInfo {
         version: cut(holder.version),
         request_id: cut(holder.request_id),
         template: cut(holder.template),
+        note: cut(holder.note),
         acquired_at: holder.acquired_at,
     }
 }
@@ -113,6 +114,7 @@ mod tests {
             version: text.clone(),
             request_id: text,
             template: "é".repeat(100_000),
+            note: String::new(),
             acquired_at: Some(u64::MAX),
         };
         let busy = Busy {

@@ -2,6 +2,7 @@
 
 mod also;
 mod holding;
+mod leaving;
 mod refusing;
 mod table;
 mod waiting;

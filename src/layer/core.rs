@@ -143,11 +143,14 @@ impl Core {
             server_time: settings.server_time,
             max_hold_ms: millis(settings.max_hold),
             max_silence_ms: settings.max_silence.map(|silence| millis(heard_within(silence))),
+            state_retention_ms: settings.state_retention.map(millis),
+            attributes: settings.attributes.clone(),
             holder: HolderInfo {
                 function: context.env_config.function_name.clone(),
                 version: context.env_config.version.clone(),
                 request_id: context.request_id.clone(),
                 template: self.name.to_string(),
+                note: settings.holder_note.clone(),
                 acquired_at: None,
             },
         })

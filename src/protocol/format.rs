@@ -27,6 +27,10 @@ pub struct Abilities {
     pub expires_at: bool,
     /// Whether a release deletes the row. Otherwise it stays, free and with its version, until it is swept.
     pub release_deletes: bool,
+    /// Whether a holder may leave a state beside the row.
+    pub state: bool,
+    /// Whether the row may have attributes, and a holder's note, for people.
+    pub notes: bool,
 }
 
 /// What a format's versions are.
@@ -55,8 +59,20 @@ impl Format {
     #[must_use]
     pub const fn abilities(self) -> Abilities {
         match self {
-            Self::LeaseholdV1 => Abilities { versions: Versions::Counted, expires_at: true, release_deletes: false },
-            Self::PydynoxV1 => Abilities { versions: Versions::Opaque, expires_at: false, release_deletes: true },
+            Self::LeaseholdV1 => Abilities {
+                versions: Versions::Counted,
+                expires_at: true,
+                release_deletes: false,
+                state: true,
+                notes: true,
+            },
+            Self::PydynoxV1 => Abilities {
+                versions: Versions::Opaque,
+                expires_at: false,
+                release_deletes: true,
+                state: false,
+                notes: false,
+            },
         }
     }
 

@@ -82,6 +82,9 @@ pub struct HolderInfo {
     pub request_id: String,
     /// The key template as its author wrote it.
     pub template: String,
+    /// What the layer's author wrote for people, if anything.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
     /// When the lease was acquired, by the holder's wall clock, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquired_at: Option<u64>,

@@ -74,7 +74,7 @@ impl Mutant {
     /// Whether the format has a place for the rule at all.
     #[must_use]
     pub const fn applies_to(self, format: Format) -> bool {
-        let Abilities { versions, expires_at, release_deletes } = format.abilities();
+        let Abilities { versions, expires_at, release_deletes, .. } = format.abilities();
         match self {
             Self::SeedZero | Self::LowSeedNotRaised => matches!(versions, Versions::Counted),
             Self::TtlLeftOnHeldRow => !release_deletes,

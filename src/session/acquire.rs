@@ -1,5 +1,7 @@
 //! What an `acquire` says: the key, its table, the wait, and how the lease is to be held.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::{Format, HolderInfo};
@@ -34,6 +36,12 @@ pub struct Acquire {
     /// For how long the lease is renewed without a word of `progress`; `None` where none is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_silence_ms: Option<u64>,
+    /// For how long a state that is saved under this lease is kept; without end unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state_retention_ms: Option<u64>,
+    /// Attributes that the row has for people while it is held.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
     /// What people are told.
     pub holder: HolderInfo,
 }
@@ -57,6 +65,40 @@ pub struct Table {
     pub format: String,
 }
 
+/// How many attributes a row may have for people, and how long their names and values may be: they are written with every
+/// acquisition.
+const MOST_ATTRIBUTES: usize = 10;
+const LONGEST_ATTRIBUTE_NAME: usize = 255;
+pub(crate) const LONGEST_ATTRIBUTE: usize = 1024;
+
+/// What rows of some format have, state items among them, or may come to have.
+const RESERVED_ATTRIBUTES: [&str; 24] = [
+    "key",
+    "format",
+    "protocol",
+    "owner",
+    "version",
+    "lease_ms",
+    "lease",
+    "expires_at",
+    "expires",
+    "holder",
+    "ttl",
+    "data",
+    "state",
+    "counter",
+    "value",
+    "write",
+    "written_at",
+    "token",
+    "mode",
+    "count",
+    "parked",
+    "queue",
+    "members",
+    "note",
+];
+
 fn usual_format() -> String {
     Format::default().name().to_owned()
 }
@@ -76,6 +118,34 @@ impl Table {
     #[must_use]
     pub fn speaking(self, format: Format) -> Self {
         Self { format: format.name().to_owned(), ..self }
+    }
+
+    /// What is wrong with these attributes for people on a row of this table, with what to change.
+    pub(crate) fn misplaced(&self, attributes: &BTreeMap<String, String>) -> Option<String> {
+        if attributes.len() > MOST_ATTRIBUTES {
+            let count = attributes.len();
+            return Some(format!("there are {count}, and a row has at most {MOST_ATTRIBUTES}: leave some out"));
+        }
+        let is_key =
+            |name: &str| name == self.key_attribute || self.sort_key.as_ref().is_some_and(|(sort, _)| sort == name);
+        attributes.iter().find_map(|(name, value)| {
+            if is_key(name) {
+                return Some(format!("`{name}` is one of the table's keys: take another name"));
+            }
+            if RESERVED_ATTRIBUTES.contains(&name.as_str()) {
+                return Some(format!("`{name}` is reserved for lock rows, now or later: take another name"));
+            }
+            if name.is_empty() || name.len() > LONGEST_ATTRIBUTE_NAME {
+                let bytes = name.len();
+                return Some(format!("a name has {bytes} bytes: take 1 to {LONGEST_ATTRIBUTE_NAME}"));
+            }
+            let bytes = value.len();
+            if name.chars().chain(value.chars()).any(char::is_control) {
+                return Some(format!("`{name}` or its value has control characters: leave them out"));
+            }
+            let fits = (1..=LONGEST_ATTRIBUTE).contains(&bytes);
+            (!fits).then(|| format!("the value of `{name}` has {bytes} bytes: take 1 to {LONGEST_ATTRIBUTE}"))
+        })
     }
 
     /// What in this table's description its row format can't serve, with what to change.

@@ -4,16 +4,17 @@
 //! may overlap. Durations are in milliseconds and relative to the line, never moments of somebody's clock, but for the
 //! invocation's own deadline.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::acquire::Acquire;
 use super::look::{Counted, Inspect, Inspected};
+use super::raw_state::{RawState, beside_state};
 use super::version::VersionRange;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 
 /// A line from the layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "type")]
+#[serde(rename_all = "snake_case", tag = "type", remote = "Self")]
 pub enum ToKeeper {
     /// A layer was built into this function's service. Sent once, alone on its connection.
     Hello {
@@ -62,8 +63,44 @@ pub enum ToKeeper {
         /// Which.
         id: u64,
     },
+    /// Asks for the state that the key's last holder left, or this one saved.
+    LoadState {
+        /// Of which lease.
+        id: u64,
+        /// Names the question among the lease's, for its answer.
+        call: u64,
+    },
+    /// Leaves a state for the key's next holder.
+    SaveState {
+        /// Under which lease.
+        id: u64,
+        /// Names the order among the lease's, for its answer.
+        call: u64,
+        /// The state; none takes away what is there.
+        #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+        value: Option<RawState>,
+        /// Whether it is written only together with the release, and only if the handler finished.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        on_release: bool,
+    },
     /// The session is over and nothing is held.
     End,
+}
+
+impl<'de> Deserialize<'de> for ToKeeper {
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
+        let (mut message, state) = beside_state(line, Self::deserialize)?;
+        if let Self::SaveState { value, .. } = &mut message {
+            *value = state;
+        }
+        Ok(message)
+    }
+}
+
+impl Serialize for ToKeeper {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
 }
 
 /// Why a lease is given back.
@@ -81,7 +118,7 @@ pub enum ReleaseReason {
 
 /// A line from the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "type")]
+#[serde(rename_all = "snake_case", tag = "type", remote = "Self")]
 pub enum FromKeeper {
     /// Answers `hello` and `begin`: the session speaks this version.
     Began {
@@ -153,6 +190,34 @@ pub enum FromKeeper {
     Inspected(Box<Inspected>),
     /// Answers `count`.
     Counted(Box<Counted>),
+    /// Answers `load_state`.
+    State {
+        /// Of which lease.
+        id: u64,
+        /// Which question.
+        call: u64,
+        /// The state, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+        value: Option<RawState>,
+    },
+    /// Answers `save_state`: it is written, or noted for the release.
+    StateSaved {
+        /// Under which lease.
+        id: u64,
+        /// Which order.
+        call: u64,
+    },
+    /// Answers `load_state` and `save_state` that could not be served; the lease is as it was.
+    StateFailed {
+        /// Of which lease.
+        id: u64,
+        /// Which question or order.
+        call: u64,
+        /// What kind of failure.
+        kind: FailKind,
+        /// What happened and what to do about it.
+        message: String,
+    },
     /// Answers `check`.
     Checked(CheckAnswer),
     /// The line could not be served; the keeper closes the connection after it.
@@ -163,6 +228,22 @@ pub enum FromKeeper {
         /// What is wrong with it.
         message: String,
     },
+}
+
+impl<'de> Deserialize<'de> for FromKeeper {
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
+        let (mut message, state) = beside_state(line, Self::deserialize)?;
+        if let Self::State { value, .. } = &mut message {
+            *value = state;
+        }
+        Ok(message)
+    }
+}
+
+impl Serialize for FromKeeper {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
 }
 
 /// In what way a line could not be served.
@@ -218,6 +299,9 @@ impl AnswerTo for FromKeeper {
             | Self::Released { id }
             | Self::AtRisk { id }
             | Self::Secured { id }
+            | Self::State { id, .. }
+            | Self::StateSaved { id, .. }
+            | Self::StateFailed { id, .. }
             | Self::Lost { id, .. } => Some(*id),
             Self::Inspected(inspected) => Some(inspected.id),
             Self::Counted(counted) => Some(counted.id),
@@ -265,4 +349,8 @@ pub enum FailKind {
     BadRequest,
     /// The keeper is shutting down.
     ShuttingDown,
+    /// The lease is not held any more.
+    NotHeld,
+    /// Whether a state was written is not known.
+    Unconfirmed,
 }

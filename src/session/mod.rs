@@ -8,6 +8,7 @@ mod culprit;
 mod frame;
 mod look;
 mod message;
+mod raw_state;
 mod version;
 
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
@@ -15,4 +16,5 @@ pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
 pub use look::{Counted, Inspect, Inspected, RowState};
 pub use message::{AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+pub use raw_state::RawState;
 pub use version::{VERSION, VersionRange};

@@ -1,5 +1,6 @@
 //! The settings as they are being collected: each may be unset, and everything that is wrong is kept until the end.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,10 @@ use crate::session::{OnCrash, PollingMs, Table};
 const DEFAULT_SOCKET: &str = "/tmp/leasehold/keeper.sock";
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(15 * 60);
+/// What a row says of its holder, and what lines can well hold.
+const LONGEST_NOTE: usize = 1024;
+/// DynamoDB's TTL counts whole seconds.
+const SHORTEST_RETENTION: Duration = Duration::from_secs(1);
 const SHORTEST_LEASE: Duration = Duration::from_millis(500);
 const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
 /// No function runs longer, so polling any slower would be no polling.
@@ -52,6 +57,9 @@ pub(crate) struct Draft {
     pub(crate) max_hold: Option<Duration>,
     pub(crate) max_silence: Option<Duration>,
     pub(crate) end_before_deadline: Option<Duration>,
+    pub(crate) state_retention: Option<Duration>,
+    pub(crate) holder_note: Option<String>,
+    pub(crate) attributes: BTreeMap<String, String>,
     pub(crate) keeper: Option<KeeperChoice>,
     pub(crate) socket: Option<PathBuf>,
     #[cfg(feature = "testing")]
@@ -89,6 +97,9 @@ impl Draft {
             max_hold: read.duration_or("MAX_HOLD", self.max_hold, DEFAULT_MAX_HOLD),
             max_silence: read.duration("MAX_SILENCE").unless_set(self.max_silence),
             end_before_deadline: read.duration("END_BEFORE_DEADLINE").unless_set(self.end_before_deadline),
+            state_retention: read.value("STATE_RETENTION", duration::parse_long).unless_set(self.state_retention),
+            holder_note: self.holder_note.unwrap_or_default(),
+            attributes: self.attributes,
             keeper: read.choice("KEEPER").unless_set(self.keeper).unwrap_or(default_keeper),
             socket: read.socket(self.socket),
             #[cfg(feature = "testing")]
@@ -118,6 +129,12 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
                 .to_owned(),
         );
     }
+    for_people(settings, problems);
+    if let Some(retention) = settings.state_retention
+        && !(SHORTEST_RETENTION..=duration::LONGEST).contains(&retention)
+    {
+        problems.push(format!("`state_retention` is {retention:?}: set {SHORTEST_RETENTION:?} to ten years"));
+    }
     if let (Some(margin), Some(reserve)) = (settings.end_before_deadline, settings.reserve)
         && margin >= reserve
     {
@@ -128,6 +145,21 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
     }
     if settings.keeper == KeeperChoice::InProcess && !cfg!(feature = "in-process") && settings.mode != Mode::Off {
         problems.push("the keeper is to run in-process: build `leasehold` with the feature `in-process`".to_owned());
+    }
+}
+
+/// What people are told by the row, and what a row has no place for.
+fn for_people(settings: &Settings, problems: &mut Vec<String>) {
+    problems.extend(settings.table.misplaced(&settings.attributes).map(|problem| format!("`attribute`: {problem}")));
+    problems.extend(too_long("`holder_note`", &settings.holder_note, LONGEST_NOTE));
+    let Ok(format) = settings.table.format.parse::<Format>() else { return };
+    let told = [
+        ("attribute", format.abilities().notes || settings.attributes.is_empty()),
+        ("holder_note", format.abilities().notes || settings.holder_note.is_empty()),
+        ("state_retention", format.abilities().state || settings.state_retention.is_none()),
+    ];
+    for (setting, _) in told.into_iter().filter(|(_, fits)| !fits) {
+        problems.push(format!("`{setting}` is set, and the row format `{format}` has no place for it: leave it out"));
     }
 }
 

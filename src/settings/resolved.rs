@@ -1,5 +1,6 @@
 //! The settings that hold, once code and environment are merged and nothing is wrong with them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,6 +33,11 @@ pub(crate) struct Settings {
     pub(crate) max_hold: Duration,
     pub(crate) max_silence: Option<Duration>,
     pub(crate) end_before_deadline: Option<Duration>,
+    /// For how long a state is kept; without end unless set.
+    pub(crate) state_retention: Option<Duration>,
+    /// What people are told by the row.
+    pub(crate) holder_note: String,
+    pub(crate) attributes: BTreeMap<String, String>,
     pub(crate) keeper: KeeperChoice,
     pub(crate) socket: PathBuf,
     /// What plays the keeper in a unit test.

@@ -63,6 +63,7 @@ fn every_variable_is_read() {
         ("LEASEHOLD_KEEPER", "extension"),
         ("LEASEHOLD_SOCKET", "/s"),
         ("LEASEHOLD_STRICT", "1"),
+        ("LEASEHOLD_STATE_RETENTION", "48h"),
         ("AWS_LAMBDA_INITIALIZATION_TYPE", "lambda-managed-instances"),
     ];
     let (settings, problems, warnings) = resolve(Draft::default(), &variables);
@@ -90,6 +91,9 @@ fn every_variable_is_read() {
         server_time: false,
         max_hold: Duration::from_secs(3600),
         max_silence: Some(Duration::from_secs(10)),
+        state_retention: Some(Duration::from_secs(172_800)),
+        holder_note: String::new(),
+        attributes: Default::default(),
         end_before_deadline: Some(Duration::from_millis(500)),
         keeper: KeeperChoice::Extension,
         socket: "/s".into(),

@@ -1,7 +1,9 @@
 //! The store over DynamoDB: one request, one answer, never a retry.
 
 use std::fmt;
+use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::SdkConfig;
@@ -12,10 +14,11 @@ use tokio::time::{sleep, timeout};
 use super::connection::{Connection, Connections};
 use super::errors::{ENDPOINT, ROUTE, failure};
 use super::row_format::{self, Item, RowFormat, Write, primary_key};
+use super::state::{StateAnswer, StateOutcome, StateRequest};
 use super::usage::{Counters, StoreUsage};
 use super::witness::Witness;
 use super::write::{self, Reply};
-use super::{Lock, Store};
+use super::{Lock, Store, state_transaction};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::session::Table;
 
@@ -33,7 +36,7 @@ const NOBODYS: &str = "leasehold-warm-up";
 /// Keeps the rows in DynamoDB tables, each in the row format that the lock's table names.
 ///
 /// Needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the tables and nothing else; for tables of the format `pydynox/1`
-/// also `dynamodb:PutItem` and `dynamodb:DeleteItem`. One serves any number of tables, formats and requests at a time.
+/// also `dynamodb:PutItem` and `dynamodb:DeleteItem`, and to save states also `dynamodb:ConditionCheckItem`. One serves any number of tables, formats and requests at a time.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,7 +47,8 @@ const NOBODYS: &str = "leasehold-warm-up";
 ///
 /// # async fn look() {
 /// let store = DynamoDb::from_env().await;
-/// let lock = Lock { table: Table::new("locks"), key: "orders:17".into(), holder: HolderInfo::default() };
+/// let (holder, attributes) = (HolderInfo::default(), Default::default());
+/// let lock = Lock { table: Table::new("locks"), key: "orders:17".into(), holder, attributes };
 /// let answer = store.send(&lock, Request::Read, Duration::from_secs(5)).await;
 /// println!("{:?}", answer.outcome);
 /// # }
@@ -93,6 +97,13 @@ impl DynamoDb {
     #[must_use]
     pub fn usage(&self) -> StoreUsage {
         self.usage.snapshot()
+    }
+
+    /// Credentials that DynamoDB refuses are asked for anew with the next request.
+    fn renew_credentials(&self, failure: Option<FailureKind>, connection: &Arc<Connection>) {
+        if failure == Some(FailureKind::Credentials) {
+            self.connections.replace(connection);
+        }
     }
 
     /// The exchange itself, however long it takes.
@@ -151,11 +162,34 @@ impl DynamoDb {
     }
 }
 
+/// What an exchange comes to within its time, on a connection that nobody gives up meanwhile.
+async fn within<O>(
+    limit: Duration,
+    connection: &Connection,
+    table: &Table,
+    exchange: impl Future<Output = O>,
+) -> Result<O, Failure> {
+    let given_up = connection.given_up();
+    let mut reply = pin!(exchange);
+    tokio::select! {
+        biased;
+        reply = &mut reply => Ok(reply),
+        () = given_up => {
+            let message = "the connection was given up while the request was in flight";
+            Err(Failure::new(FailureKind::Connection, message))
+        }
+        () = sleep(limit) => timeout(LAST_LOOK, &mut reply).await.map_err(|_| {
+            let message = format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), table.name);
+            Failure::new(FailureKind::Timeout, message)
+        }),
+    }
+}
+
 /// The row format of a table, where it is one that is known and the table's key is one that it can have.
-fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Outcome> {
-    let format = row_format::of(table).map_err(|unknown| failed(FailureKind::Rejected, unknown.to_string()))?;
+fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Failure> {
+    let format = row_format::of(table).map_err(|unknown| Failure::new(FailureKind::Rejected, unknown.to_string()))?;
     if let Some(misfit) = table.misfit(format.format()) {
-        return Err(failed(FailureKind::WrongKeySchema, misfit));
+        return Err(Failure::new(FailureKind::WrongKeySchema, misfit));
     }
     // A key that is named like one of the format's attributes would be overwritten by it.
     let names = std::iter::once(&table.key_attribute).chain(table.sort_key.iter().map(|(name, _)| name));
@@ -166,7 +200,7 @@ fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Outcome> {
              take a table of its own whose partition key is the string `key`",
             table.name
         );
-        Err(failed(FailureKind::WrongKeySchema, message))
+        Err(Failure::new(FailureKind::WrongKeySchema, message))
     })
 }
 
@@ -200,37 +234,41 @@ impl Store for DynamoDb {
     async fn send(&self, lock: &Lock, request: Request, limit: Duration) -> Answer {
         let format = match format_of(&lock.table) {
             Ok(format) => format,
-            Err(outcome) => return Answer::new(outcome, None),
+            Err(failure) => return Answer::new(Outcome::Failed(failure), None),
         };
         self.usage.sent(&request);
-        let connection = self.connections.current();
-        let given_up = connection.given_up();
-        let witness = Witness::default();
-        let mut reply = pin!(self.exchange(&connection, format, lock, &request, &witness));
-        let outcome = tokio::select! {
-            biased;
-            outcome = &mut reply => outcome,
-            () = given_up => failed(FailureKind::Connection, "the connection was given up while the request was in flight"),
-            () = sleep(limit) => match timeout(LAST_LOOK, &mut reply).await {
-                Ok(outcome) => outcome,
-                Err(_) => failed(
-                    FailureKind::Timeout,
-                    format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), lock.table.name),
-                ),
-            },
-        };
+        let (connection, witness) = (self.connections.current(), Witness::default());
+        let reply = self.exchange(&connection, format, lock, &request, &witness);
+        let outcome = within(limit, &connection, &lock.table, reply).await.unwrap_or_else(Outcome::Failed);
         self.usage.ended(&outcome);
-        if matches!(&outcome, Outcome::Failed(failure) if failure.kind == FailureKind::Credentials) {
-            self.connections.replace(&connection);
-        }
-        Answer { date: witness.date().filter(|_| was_answered(&outcome)), consumed: witness.consumed(), outcome }
+        let failure = if let Outcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };
+        self.renew_credentials(failure, &connection);
+        Answer { date: witness.date().filter(|_| was_answered(failure)), consumed: witness.consumed(), outcome }
+    }
+
+    async fn send_state(&self, lock: &Lock, request: StateRequest, limit: Duration) -> StateAnswer {
+        let format = match format_of(&lock.table) {
+            Ok(format) => format,
+            Err(failure) => return StateAnswer { outcome: StateOutcome::Failed(failure), date: None },
+        };
+        self.usage.sent_state(&request);
+        let (connection, witness) = (self.connections.current(), Witness::default());
+        let reply = async {
+            let client = self.connections.client(&connection).await;
+            state_transaction::send(client, format, lock, &request, &witness, &self.usage).await
+        };
+        let outcome = within(limit, &connection, &lock.table, reply).await.unwrap_or_else(StateOutcome::Failed);
+        let failure = if let StateOutcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };
+        self.usage.ended_state(&outcome);
+        self.renew_credentials(failure, &connection);
+        StateAnswer { date: witness.date().filter(|_| was_answered(failure)), outcome }
     }
 
     /// Reads a key that nobody uses, from the table given to [`DynamoDb::warming`] or, without one, from a table that
     /// need not exist. What is answered does not matter: name resolution, the TLS connection and the credentials do.
     async fn warm_up(&self) {
         let table = self.warm_table.clone().unwrap_or_else(|| Table::new(NOBODYS));
-        let lock = Lock { table, key: NOBODYS.to_owned(), holder: Default::default() };
+        let lock = Lock { table, key: NOBODYS.to_owned(), holder: Default::default(), attributes: Default::default() };
         let Ok(format) = format_of(&lock.table) else { return };
         let connection = self.connections.current();
         let given_up = connection.given_up();
@@ -255,8 +293,8 @@ impl fmt::Debug for DynamoDb {
 }
 
 /// What comes after a request was given up, or only in part, is no answer, and its `Date` is none either.
-fn was_answered(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Failed(failure) if matches!(failure.kind, FailureKind::Timeout | FailureKind::Connection))
+fn was_answered(failure: Option<FailureKind>) -> bool {
+    !matches!(failure, Some(FailureKind::Timeout | FailureKind::Connection))
 }
 
 fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {

@@ -10,6 +10,7 @@
 //! | `expires_at` | N | when the lease ends by server time, in epoch milliseconds; only while held, and not always then |
 //! | `holder` | M | what people are told; only while held |
 //! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
+//! | others | S | what the layer's author has for people; only while held. Nothing is decided by them |
 
 mod decode;
 
@@ -77,14 +78,7 @@ impl RowFormat for LeaseholdV1 {
                 update.condition = held_at(&mut update, *owner, *version);
             }
             Request::Release { owners, ttl } => {
-                for attribute in ["owner", "holder", "expires_at"] {
-                    update.remove(attribute);
-                }
-                if let Some(ttl) = ttl {
-                    update.set("ttl", number(*ttl));
-                }
-                update.condition = update.is_to_be_freed(owners);
-                update.is_last = true;
+                update = release(lock, owners, *ttl);
             }
             Request::Read => return None,
         }
@@ -121,12 +115,32 @@ impl RowFormat for LeaseholdV1 {
     }
 }
 
+/// Frees the row.
+pub(super) fn release(lock: &Lock, owners: &[OwnerId], ttl: Option<u64>) -> Expressions {
+    let mut update = Expressions::default();
+    for attribute in ["owner", "holder", "expires_at"] {
+        update.remove(attribute);
+    }
+    for (n, name) in lock.attributes.keys().enumerate() {
+        update.remove_as(&format!("a{n}"), name);
+    }
+    if let Some(ttl) = ttl {
+        update.set("ttl", number(ttl));
+    }
+    update.condition = update.is_to_be_freed(owners);
+    update.is_last = true;
+    update
+}
+
 /// Gives the row to a new owner.
 fn give(update: &mut Expressions, lock: &Lock, owner: OwnerId, at: Wall, lease_ms: u128, expires_at: Option<Wall>) {
     update.set("format", AttributeValue::S(FORMAT.to_owned()));
     update.set("owner", text(owner));
     update.set("lease_ms", AttributeValue::N(lease_ms.to_string()));
     update.set("holder", holder(&lock.holder, at));
+    for (n, (name, value)) in lock.attributes.iter().enumerate() {
+        update.set_as(&format!("a{n}"), name, AttributeValue::S(value.clone()));
+    }
     let (version, one) = (update.name("version"), update.value("one", number(1)));
     let seed = update.value("seed", number(at.as_millis()));
     update.set_to("version", &format!("if_not_exists({version}, {seed}) + {one}"));
@@ -160,8 +174,10 @@ fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
         ("version", &info.version),
         ("request_id", &info.request_id),
         ("template", &info.template),
+        ("note", &info.note),
     ];
-    let texts = texts.into_iter().map(|(name, value)| (name.to_owned(), AttributeValue::S(value.clone())));
+    let texts = texts.into_iter().filter(|(name, value)| *name != "note" || !value.is_empty());
+    let texts = texts.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.clone())));
     AttributeValue::M(texts.chain([("acquired_at".to_owned(), number(at.as_millis()))]).collect())
 }
 
@@ -173,7 +189,12 @@ mod tests {
     use crate::session::Table;
 
     fn lock() -> Lock {
-        Lock { table: Table::new("locks"), key: "orders:1".into(), holder: HolderInfo::default() }
+        Lock {
+            table: Table::new("locks"),
+            key: "orders:1".into(),
+            holder: HolderInfo::default(),
+            attributes: Default::default(),
+        }
     }
 
     fn v(counter: u64) -> Version {

@@ -8,22 +8,29 @@ mod attributes;
 mod connection;
 mod dynamodb;
 mod errors;
+mod leasehold_state_v1;
 mod leasehold_v1;
 mod pydynox_v1;
 mod row_format;
+mod state;
+mod state_transaction;
 mod text;
 mod usage;
 mod witness;
 mod write;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use crate::protocol::{Answer, HolderInfo, Request};
+use crate::protocol::{Answer, Failure, FailureKind, HolderInfo, Request};
 use crate::session::Table;
 
 pub use dynamodb::DynamoDb;
+pub use state::{
+    STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease, state_key,
+};
 pub use usage::StoreUsage;
 
 /// One lock: where its row is, and what people are told by it while it is held.
@@ -35,6 +42,8 @@ pub struct Lock {
     pub key: String,
     /// Written to the row by an attempt, with the moment of that attempt.
     pub holder: HolderInfo,
+    /// Attributes that the row has for people while it is held, beside the format's own.
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// Keeps the rows, and changes each by one conditional request at a time.
@@ -53,6 +62,25 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ///
     /// A write may be applied all the same: its outcome is unknown.
     fn send(&self, lock: &Lock, request: Request, timeout: Duration) -> impl Future<Output = Answer> + Send;
+
+    /// Sends one request about the lock's state, on the same duty: a transaction is applied as a whole or not at all. One
+    /// that is sent again with the same id and content is applied once.
+    ///
+    /// A store that keeps no states need not have it.
+    ///
+    /// # Cancellation
+    ///
+    /// A transaction may be applied all the same.
+    fn send_state(
+        &self,
+        lock: &Lock,
+        request: StateRequest,
+        timeout: Duration,
+    ) -> impl Future<Output = StateAnswer> + Send {
+        let _ = (lock, request, timeout);
+        let failure = Failure::new(FailureKind::Rejected, "this store keeps no states");
+        std::future::ready(StateAnswer { outcome: StateOutcome::Failed(failure), date: None })
+    }
 
     /// Makes the connection ahead of the first request, as far as that goes without knowing a table.
     fn warm_up(&self) -> impl Future<Output = ()> + Send;

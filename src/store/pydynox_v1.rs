@@ -169,7 +169,7 @@ mod tests {
 
     fn lock() -> Lock {
         let table = Table::new("locks").speaking(Format::PydynoxV1);
-        Lock { table, key: "sync:1".into(), holder: HolderInfo::default() }
+        Lock { table, key: "sync:1".into(), holder: HolderInfo::default(), attributes: Default::default() }
     }
 
     fn requests() -> [Request; 7] {

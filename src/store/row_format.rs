@@ -146,6 +146,18 @@ impl Expressions {
         self.removes.push(alias);
     }
 
+    /// SETs an attribute whose name is a setting.
+    pub(super) fn set_as(&mut self, alias: &str, attribute: &str, value: AttributeValue) {
+        let (name, placeholder) = (self.name_as(alias, attribute), self.value(alias, value));
+        self.sets.push(format!("{name} = {placeholder}"));
+    }
+
+    /// REMOVEs an attribute whose name is a setting.
+    pub(super) fn remove_as(&mut self, alias: &str, attribute: &str) {
+        let name = self.name_as(alias, attribute);
+        self.removes.push(name);
+    }
+
     /// SETs an attribute if there is a value for it, else REMOVEs it: the old one never stays.
     pub(super) fn set_or_remove(&mut self, attribute: &str, value: Option<AttributeValue>) {
         match value {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 
+use super::state::{StateOutcome, StateRequest};
 use crate::protocol::{Outcome, Request};
 
 /// What a store asked of DynamoDB since it was made.
@@ -23,6 +24,8 @@ pub struct StoreUsage {
     pub releases: u64,
     /// Consistent reads.
     pub reads: u64,
+    /// Transactions that save a state; a lease given back by one counts here.
+    pub state_writes: u64,
     /// Of all of these, writes whose condition did not hold.
     pub refused: u64,
     /// Of all of these, those without a usable answer, given up ones among them.
@@ -44,6 +47,7 @@ pub(super) struct Counters {
     renewals: AtomicU64,
     releases: AtomicU64,
     reads: AtomicU64,
+    state_writes: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
     write_parts: AtomicU64,
@@ -59,6 +63,25 @@ impl Counters {
             Request::Renew { .. } => &self.renewals,
             Request::Release { .. } => &self.releases,
             Request::Read => &self.reads,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request about a state goes out.
+    pub(super) fn sent_state(&self, request: &StateRequest) {
+        let counter = match request {
+            StateRequest::Read => &self.reads,
+            StateRequest::Write(_) => &self.state_writes,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A request about a state is over.
+    pub(super) fn ended_state(&self, outcome: &StateOutcome) {
+        let counter = match outcome {
+            StateOutcome::NotHeld(_) | StateOutcome::Changed(_) => &self.refused,
+            StateOutcome::Failed(_) => &self.failed,
+            StateOutcome::Written | StateOutcome::Read(_) => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -92,6 +115,7 @@ impl Counters {
             renewals: of(&self.renewals),
             releases: of(&self.releases),
             reads: of(&self.reads),
+            state_writes: of(&self.state_writes),
             refused: of(&self.refused),
             failed: of(&self.failed),
             write_units: of(&self.write_parts) as f64 / PARTS,

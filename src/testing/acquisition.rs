@@ -76,6 +76,7 @@ impl State {
             counted_until: now,
             on_crash: acquire.on_crash,
             holder: Box::new(acquire.holder.clone()),
+            on_release: None,
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
         self.note(session, |counted| counted.granted(attempts, waited));

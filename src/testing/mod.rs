@@ -49,6 +49,7 @@ mod acquisition;
 mod connection;
 mod event;
 mod keeper;
+mod left;
 mod look;
 mod state;
 

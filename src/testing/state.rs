@@ -7,7 +7,9 @@ use std::time::Duration;
 use super::Happened;
 use crate::clock::{Clock as _, ManualClock, Mono};
 use crate::protocol::{HolderInfo, OwnerId};
-use crate::session::{Acquire, CheckAnswer, Counted, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper, VERSION};
+use crate::session::{
+    Acquire, CheckAnswer, Counted, FailKind, FromKeeper, OnCrash, RawState, ReleaseReason, ToKeeper, VERSION,
+};
 
 /// Whether requests for leases are served.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(super) struct State {
     /// The version of each key's row, once there is one.
     pub(super) versions: HashMap<String, u64>,
     ended: HashMap<OwnerId, String>,
+    /// What was left for the next holder, by key.
+    pub(super) states: HashMap<String, RawState>,
     pub(super) token: u64,
     opened: u64,
     events: u64,
@@ -68,6 +72,8 @@ pub(super) struct Lease {
     pub(super) counted_until: Mono,
     pub(super) on_crash: OnCrash,
     pub(super) holder: Box<HolderInfo>,
+    /// What is to be left with the release.
+    pub(super) on_release: Option<Option<RawState>>,
 }
 
 /// Who waits for a lease of the same test's.
@@ -92,6 +98,7 @@ impl State {
             waiting: VecDeque::new(),
             versions: HashMap::new(),
             ended: HashMap::new(),
+            states: HashMap::new(),
             token: 0,
             opened: 0,
             events: 0,
@@ -157,6 +164,10 @@ impl State {
             }
             ToKeeper::Inspect(inspect) => self.inspect(session, *inspect),
             ToKeeper::Count { id } => self.count(session, id),
+            ToKeeper::LoadState { id, call } => self.load_state(session, id, call),
+            ToKeeper::SaveState { id, call, value, on_release } => {
+                self.save_state(session, id, call, value, on_release);
+            }
             ToKeeper::End => self.close(session),
             // Asked and said past the session.
             ToKeeper::Hello { .. } | ToKeeper::Check { .. } => {}
@@ -321,6 +332,9 @@ impl State {
             self.held.iter().filter(|(_, held)| held.is_of(session, id)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             let Some(Held::Here(lease)) = self.held.remove(&key) else { continue };
+            if let (ReleaseReason::Finished, Some(value)) = (reason, lease.on_release) {
+                self.keep_state(key.clone(), value);
+            }
             if reason == ReleaseReason::Dropped && lease.on_crash == OnCrash::Expire {
                 // It ends by itself.
                 let until = Some(now + lease.length);

@@ -105,7 +105,7 @@ fn cases() -> Vec<Case<Bytes>> {
         error(
             Other,
             lines(&[BEGIN, BEGIN]),
-            "a session takes `acquire`, `progress`, `release`, `inspect`, `count` and `end`",
+            "a session takes `acquire`, `progress`, `load_state`, `save_state`, `release`, `inspect`, `count` and `end`",
         ),
     ]
 }

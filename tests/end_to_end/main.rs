@@ -14,4 +14,5 @@ mod modes;
 mod redeliveries;
 mod scenes;
 mod stage;
+mod state;
 mod visibility;

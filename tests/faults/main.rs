@@ -17,6 +17,7 @@ mod release;
 mod renew;
 mod session;
 mod stage;
+mod state;
 #[path = "../support/mod.rs"]
 mod support;
 mod takeover;

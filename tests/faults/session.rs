@@ -5,8 +5,8 @@ use std::time::Duration;
 use leasehold::keeper::{Keeper, Peer};
 use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
-    Acquire, CheckAnswer, FailKind, FromKeeper, LineReader, LineWriter, OnCrash, PollingMs, ReleaseReason, Table,
-    ToKeeper, VersionRange,
+    Acquire, CheckAnswer, FailKind, FromKeeper, LineReader, LineWriter, OnCrash, PollingMs, RawState, ReleaseReason,
+    Table, ToKeeper, VersionRange,
 };
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -101,6 +101,8 @@ impl Session {
             server_time: true,
             max_hold_ms: 900_000,
             max_silence_ms: None,
+            state_retention_ms: None,
+            attributes: Default::default(),
             holder: HolderInfo { function: "orders".into(), ..HolderInfo::default() },
         };
         self.send(ToKeeper::Acquire(Box::new(acquire))).await;
@@ -157,6 +159,33 @@ impl Session {
     pub async fn release(&mut self) {
         self.give_back().await;
         self.released().await;
+    }
+
+    pub async fn save_state(&mut self, call: u64, value: &str, on_release: bool) {
+        let value = Some(RawState::parse(value).unwrap());
+        self.send(ToKeeper::SaveState { id: 1, call, value, on_release }).await;
+    }
+
+    /// The state is saved, or noted for the release.
+    pub async fn state_saved(&mut self, call: u64) {
+        assert_eq!(self.next().await, FromKeeper::StateSaved { id: 1, call });
+    }
+
+    /// Why it is not.
+    pub async fn state_failed(&mut self, call: u64) -> FailKind {
+        match self.next().await {
+            FromKeeper::StateFailed { call: told, kind, .. } if told == call => kind,
+            line => panic!("not failed: {line:?}"),
+        }
+    }
+
+    /// The state that is there.
+    pub async fn load_state(&mut self) -> Option<String> {
+        self.send(ToKeeper::LoadState { id: 1, call: 99 }).await;
+        match self.next().await {
+            FromKeeper::State { call: 99, value, .. } => value.map(|value| value.get().to_owned()),
+            line => panic!("no state: {line:?}"),
+        }
     }
 
     /// Nothing was told that was not read.

@@ -93,6 +93,14 @@ impl Stage {
         }
     }
 
+    /// The counter of the key's state.
+    pub async fn state_counter(&self) -> u64 {
+        let items = self.dynamodb.items("locks").await;
+        let key = AttributeValue::S(format!("{KEY}#state"));
+        let item = items.into_iter().find(|item| item["key"] == key).expect("the key's state");
+        item["counter"].as_n().unwrap().parse().unwrap()
+    }
+
     /// A row that is free; returns its version.
     pub async fn put_free(&self) -> u64 {
         let (row, version) = row();

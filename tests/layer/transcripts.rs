@@ -21,7 +21,7 @@ use self::read::{Line, Names, Step};
 
 /// Those in which a layer can be brought to say its part. The others have several acquisitions in one session, lines that
 /// no layer says, or a process that dies.
-const OF_LAYERS: [&str; 15] = [
+const OF_LAYERS: [&str; 16] = [
     "at_risk",
     "busy",
     "cancel",
@@ -34,6 +34,7 @@ const OF_LAYERS: [&str; 15] = [
     "plain",
     "release_wait",
     "silence",
+    "state",
     "two_keys",
     "two_locks",
     "unlocked",
@@ -85,7 +86,7 @@ async fn invoke(keeper: &Keeper, name: &str, happening: &Happened) {
     let variables: &[(&str, &str)] = if name == "observe" { &[("LEASEHOLD_MODE", "observe")] } else { &[] };
     let mut builder = keeper.layer_under::<Value>("orders:{id}", variables);
     match name {
-        "release_wait" => builder = builder.release(ReleaseWhen::BeforeResponse),
+        "release_wait" | "state" => builder = builder.release(ReleaseWhen::BeforeResponse),
         // A tenth more is asked for, as a word may wait for a tenth.
         "silence" => builder = builder.max_silence(Duration::from_secs(20)),
         "two_keys" => builder = builder.also("old:{tenant}"),
@@ -94,11 +95,17 @@ async fn invoke(keeper: &Keeper, name: &str, happening: &Happened) {
     }
     let layer = builder.build().unwrap();
     let (answers, works) = (happened.clone(), happening.clone());
-    let (checks, makes_progress) = (name == "check", name == "silence");
+    let (checks, makes_progress, saves) = (name == "check", name == "silence", name == "state");
     let mut service = layer.layer(service_fn(move |_: LambdaEvent<Value>| {
         let (answers, works) = (answers.clone(), works.clone());
         async move {
             works.send_modify(|happened| happened.push(WORKS.to_owned()));
+            if saves {
+                let lease = Lease::current().unwrap();
+                assert_eq!(lease.state::<Value>().await.unwrap(), None);
+                lease.save_state(&json!({ "rows_done": 1000 })).await.unwrap();
+                lease.save_state_on_release(&json!({ "rows_done": 2000 })).unwrap();
+            }
             if checks {
                 // On a machine this busy the answer may come too late, but it is asked for.
                 let _ = Lease::current().unwrap().ensure_held();

@@ -30,9 +30,10 @@ pub fn lock_in(table: Table, key: &str) -> Lock {
         version: "$LATEST".into(),
         request_id: "5f1c".into(),
         template: "orders:{id}".into(),
+        note: String::new(),
         acquired_at: None,
     };
-    Lock { table, key: key.to_owned(), holder }
+    Lock { table, key: key.to_owned(), holder, attributes: Default::default() }
 }
 
 /// A lock in the table `locks`.

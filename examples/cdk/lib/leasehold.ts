@@ -18,7 +18,7 @@ export enum Feature {
 // TransactWriteItems has no action of its own: IAM asks for those of the operations in it.
 const ACTIONS: Record<Feature, string[]> = {
   [Feature.GuardedTransactions]: ['dynamodb:ConditionCheckItem'],
-  [Feature.State]: ['dynamodb:ConditionCheckItem', 'dynamodb:PutItem', 'dynamodb:UpdateItem', 'dynamodb:DeleteItem'],
+  [Feature.State]: ['dynamodb:ConditionCheckItem'],
   [Feature.Pydynox]: ['dynamodb:PutItem', 'dynamodb:DeleteItem'],
 };
 

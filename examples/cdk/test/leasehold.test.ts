@@ -90,7 +90,7 @@ test('each feature adds its actions and no others', () => {
   const added = (features: Feature[]) => actions(locked({ features })).filter((action) => !leases.includes(action));
   assert.deepEqual(added([]), []);
   assert.deepEqual(added([Feature.GuardedTransactions]), ['dynamodb:ConditionCheckItem']);
-  assert.deepEqual(added([Feature.State]), ['dynamodb:ConditionCheckItem', 'dynamodb:PutItem', 'dynamodb:DeleteItem']);
+  assert.deepEqual(added([Feature.State]), ['dynamodb:ConditionCheckItem']);
   assert.deepEqual(added([Feature.Pydynox]), ['dynamodb:PutItem', 'dynamodb:DeleteItem']);
 });
 

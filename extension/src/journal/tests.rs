@@ -6,7 +6,12 @@ use std::time::{Duration, Instant};
 use super::*;
 
 fn lock(key: &str) -> Lock {
-    Lock { table: Table::new("locks"), key: key.to_owned(), holder: HolderInfo::default() }
+    Lock {
+        table: Table::new("locks"),
+        key: key.to_owned(),
+        holder: HolderInfo::default(),
+        attributes: Default::default(),
+    }
 }
 
 fn owner(n: u128) -> OwnerId {
@@ -51,7 +56,12 @@ fn the_next_extension_finds_what_was_not_settled() {
     assert_eq!(journal.left_behind(), []);
     let me = std::process::id();
     let sort = Table { sort_key: Some(("sk".to_owned(), "LOCK".to_owned())), ..Table::new("arn:aws:dynamodb:x/y") };
-    let odd = Lock { table: sort, key: "k\"\n\u{0}é".to_owned(), holder: HolderInfo::default() };
+    let odd = Lock {
+        table: sort,
+        key: "k\"\n\u{0}é".to_owned(),
+        holder: HolderInfo::default(),
+        attributes: Default::default(),
+    };
     let pydynox = Table::new("t").speaking(leasehold::protocol::Format::PydynoxV1);
     let other_format = Lock { table: pydynox, ..odd.clone() };
     journal.note(me, &lock("settled"), owner(1));

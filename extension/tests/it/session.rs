@@ -119,6 +119,8 @@ impl Client {
             server_time: true,
             max_hold_ms: 900_000,
             max_silence_ms: None,
+            state_retention_ms: None,
+            attributes: Default::default(),
             holder: HolderInfo::default(),
         };
         self.say(&ToKeeper::Acquire(Box::new(acquire))).await;

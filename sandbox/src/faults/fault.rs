@@ -90,6 +90,14 @@ impl Answer {
         Self::error(400, "TransactionConflictException", "Transaction is ongoing for the item")
     }
 
+    /// A transaction that was cancelled for these reasons, one an operation; `None` is no reason.
+    pub fn transaction_cancelled(reasons: &[&str]) -> Self {
+        let mut answer = Self::error(400, "TransactionCanceledException", "Transaction cancelled, see its reasons");
+        let reasons: Vec<_> = reasons.iter().map(|code| json!({ "Code": code })).collect();
+        answer.body["CancellationReasons"] = json!(reasons);
+        answer
+    }
+
     /// Credentials that have run out.
     pub fn expired_token() -> Self {
         Self::error(400, "ExpiredTokenException", "The security token included in the request is expired")

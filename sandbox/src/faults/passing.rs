@@ -16,6 +16,12 @@ pub enum Step {
     Release,
     /// Reads the row.
     Read,
+    /// Reads the state beside the row.
+    ReadState,
+    /// Writes the state beside the row, in one transaction with the row's condition.
+    SaveState,
+    /// Frees the row and writes the state, in one transaction.
+    ReleaseWithState,
     /// Anything else.
     Other,
 }
@@ -49,7 +55,12 @@ fn step(operation: &str, body: &Value) -> Step {
     let text = |name: &str| body[name].as_str().unwrap_or_default();
     let (update, condition) = (text("UpdateExpression"), text("ConditionExpression"));
     match operation {
+        "GetItem" if key(body).is_some_and(|key| key.ends_with(STATE)) => Step::ReadState,
         "GetItem" => Step::Read,
+        "TransactWriteItems" if writes_state(body) => {
+            let frees = body.pointer("/TransactItems/0/Update").is_some();
+            if frees { Step::ReleaseWithState } else { Step::SaveState }
+        }
         "DeleteItem" => Step::Release,
         // Who gives a row away writes its owner; whether it may be absent or free tells the two ways apart.
         "UpdateItem" if sets(update, "#owner") => taking(condition),
@@ -58,6 +69,15 @@ fn step(operation: &str, body: &Value) -> Step {
         "PutItem" => taking(condition),
         _ => Step::Other,
     }
+}
+
+/// What a state's key ends with.
+const STATE: &str = "#state";
+
+/// Whether the transaction is one of a lock's row, first, and its state.
+fn writes_state(body: &Value) -> bool {
+    let state = body.pointer("/TransactItems/1/Update").and_then(key);
+    state.is_some_and(|key| key.ends_with(STATE))
 }
 
 fn taking(condition: &str) -> Step {
@@ -72,6 +92,8 @@ fn sets(expression: &str, alias: &str) -> bool {
 
 /// The first key attribute that is a string: a lock table's sort key, if it has one, is the same for every row.
 fn key(body: &Value) -> Option<String> {
+    let row = ["ConditionCheck", "Update"].iter().find_map(|kind| body.pointer(&format!("/TransactItems/0/{kind}")));
+    let body = row.unwrap_or(body);
     let key = body.get("Key").or_else(|| body.get("Item"))?.as_object()?;
     let named = key.get("key").and_then(|value| value["S"].as_str());
     named.or_else(|| key.values().find_map(|value| value["S"].as_str())).map(str::to_owned)
@@ -134,6 +156,21 @@ mod tests {
             assert_eq!(passing("PutItem", put(guard)).step, Step::TakeOver);
         }
         assert_eq!(passing("DeleteItem", json!({})).step, Step::Release);
+    }
+
+    #[test]
+    fn what_is_done_to_a_state_is_told_and_names_the_locks_key() {
+        let item = |kind: &str, key: &str| json!({ kind: { "Key": { "key": { "S": key } } } });
+        let transaction =
+            |row: &str| json!({ "TransactItems": [item(row, "orders:1"), item("Update", "orders:1#state")] });
+        let saves = passing("TransactWriteItems", transaction("ConditionCheck"));
+        assert_eq!((saves.step, saves.key.as_deref()), (Step::SaveState, Some("orders:1")));
+        let leaves = passing("TransactWriteItems", transaction("Update"));
+        assert_eq!((leaves.step, leaves.key.as_deref()), (Step::ReleaseWithState, Some("orders:1")));
+        let other = json!({ "TransactItems": [item("Put", "orders:1")] });
+        assert_eq!(passing("TransactWriteItems", other).step, Step::Other);
+        let read = passing("GetItem", json!({ "Key": { "key": { "S": "orders:1#state" } } }));
+        assert_eq!(read.step, Step::ReadState);
     }
 
     #[test]

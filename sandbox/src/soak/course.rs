@@ -252,6 +252,9 @@ const fn step_name(step: Step) -> &'static str {
         Step::Renew => "renew",
         Step::Release => "release",
         Step::Read => "read",
+        Step::ReadState => "read state",
+        Step::SaveState => "save state",
+        Step::ReleaseWithState => "release with state",
         Step::Other => "other",
     }
 }

@@ -3,6 +3,7 @@
 use super::heard_lease::HeardLease;
 pub(crate) use super::heard_lease::{Answer, Grant, Released};
 use super::lost;
+use super::state::States;
 use crate::session::{AnswerTo as _, ErrorKind, FailKind, FromKeeper, RowState, VersionRange};
 
 /// The one look that a layer makes in a session, in place of an acquisition.
@@ -70,12 +71,14 @@ pub(crate) struct Heard {
     pub(super) broken: Option<Broken>,
     /// What was asked for, in its order.
     pub(super) leases: Vec<HeardLease>,
+    pub(super) states: States,
 }
 
 impl Heard {
     /// Nothing was heard yet.
-    pub(super) const fn new(offered: VersionRange) -> Self {
-        Self { offered, began: false, look: None, broken: None, leases: Vec::new() }
+    pub(super) fn new(offered: VersionRange) -> Self {
+        let states = States::default();
+        Self { offered, began: false, look: None, broken: None, leases: Vec::new(), states }
     }
 
     /// Takes in one line.
@@ -96,6 +99,9 @@ impl Heard {
             FromKeeper::Inspected(inspected) => self.answer_look(inspected.id, Ok(inspected.row)),
             FromKeeper::Failed { id, kind, message } if self.look.is_some() => {
                 self.answer_look(id, Err((kind, message)))
+            }
+            line @ (FromKeeper::State { .. } | FromKeeper::StateSaved { .. } | FromKeeper::StateFailed { .. }) => {
+                self.states.hear(line);
             }
             // What is about no acquisition of ours, or answers another question, has nothing of ours rest on it.
             line => {

@@ -101,8 +101,8 @@ impl HeardLease {
                 self.counted = Some(*counted);
                 self.counts_told += 1;
             }
-            FromKeeper::Began { .. } | FromKeeper::Checked(_) | FromKeeper::Inspected(_) | FromKeeper::Error { .. } => {
-            }
+            // What is about no lease is heard elsewhere.
+            _ => {}
         }
     }
 

@@ -248,6 +248,34 @@ impl Session {
         self.wakers.wake_all();
     }
 
+    /// Sends a line that is made of what was heard; answers what it was made with.
+    pub(super) fn say<T>(&self, line: impl FnOnce(&mut Heard) -> (T, ToKeeper)) -> T {
+        let mut state = self.state();
+        let (made, line) = line(&mut state.heard);
+        if state.heard.broken.is_none() {
+            self.send(&mut state, line);
+        }
+        made
+    }
+
+    /// Waits for an answer, or for the end of the lease it is about: a loss, or none where it was given back.
+    pub(super) fn poll_for_answer<T>(
+        &self,
+        cx: &mut Context<'_>,
+        answer: impl Fn(&Heard) -> Option<T>,
+    ) -> Poll<Result<T, Option<Loss>>> {
+        self.poll_for(cx, |heard| match (answer(heard), heard.loss()) {
+            (Some(answer), _) => Some(Ok(answer)),
+            (None, Some(loss)) => Some(Err(Some(loss))),
+            (None, None) => (heard.is_releasing() || heard.broken.is_some()).then_some(Err(None)),
+        })
+    }
+
+    /// Changes what was heard, where nobody has anything to learn from it.
+    pub(super) fn forget(&self, change: impl FnOnce(&mut Heard)) {
+        change(&mut self.state().heard);
+    }
+
     fn poll_for<T>(&self, cx: &mut Context<'_>, answer: impl Fn(&Heard) -> Option<T>) -> Poll<T> {
         self.wakers.add(cx.waker());
         let mut state = self.state();

@@ -39,6 +39,7 @@ impl LeaseTask {
     }
 
     fn send(&mut self, id: RequestId, request: Request, timeout: Duration) {
+        let leaving = self.leaving(&request);
         let Assignment { shared, peer, terms, .. } = &self.to;
         let purpose = Purpose::of(&request);
         if let Purpose::Attempt(owner) = purpose {
@@ -49,7 +50,10 @@ impl LeaseTask {
             }
         }
         let flight = if purpose == Purpose::Release { self.debt.take() } else { None };
-        self.requests.send(shared, &terms.lock, id, request, timeout, flight);
+        match leaving {
+            Some(write) => self.requests.send_leaving(shared, &terms.lock, id, write, timeout, flight),
+            None => self.requests.send(shared, &terms.lock, id, request, timeout, flight),
+        }
     }
 
     fn hold(&mut self, acquired: Acquired, unwanted: bool) {
@@ -138,6 +142,7 @@ impl LeaseTask {
         };
         event_log::lost(&self.to.terms.lock, owner, row.version, &reason);
         self.tell_lost(owner, &reason);
+        self.end_states(&reason);
         self.settle(owner);
     }
 

@@ -15,7 +15,7 @@ async fn is_refused(client: &mut Client) -> (ErrorKind, String) {
     (kind, message)
 }
 
-const HOSTILE: [(ErrorKind, &[u8]); 23] = [
+const HOSTILE: [(ErrorKind, &[u8]); 28] = [
     (ErrorKind::Line, b"\n"),
     (ErrorKind::Line, b"hello\n"),
     (ErrorKind::Line, b"\xff\xfe\xfd\n"),
@@ -40,6 +40,11 @@ const HOSTILE: [(ErrorKind, &[u8]); 23] = [
         b"{\"type\":\"inspect\",\"id\":1,\"key\":7,\"table\":{\"name\":\"l\",\"key_attribute\":\"k\"}}\n",
     ),
     (ErrorKind::Message, b"{\"type\":\"count\",\"id\":{}}\n"),
+    (ErrorKind::Line, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":{]}\n"),
+    (ErrorKind::Line, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":nul}\n"),
+    (ErrorKind::Message, b"{\"type\":\"save_state\",\"id\":1,\"value\":7}\n"),
+    (ErrorKind::Message, b"{\"type\":\"save_state\",\"id\":1,\"call\":1,\"value\":1,\"value\":2}\n"),
+    (ErrorKind::Message, b"{\"type\":\"load_state\",\"id\":1,\"call\":-1}\n"),
     (ErrorKind::Message, b"[1,2,3]\n"),
     (ErrorKind::Message, b"null\n"),
 ];

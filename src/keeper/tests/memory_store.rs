@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::support::TestClock;
 use crate::clock::{Clock as _, Wall};
 use crate::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Version};
-use crate::store::{Lock, Store};
+use crate::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, Store};
 
 /// What happens to one request.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,15 @@ impl Fate {
     }
 }
 
+type DecideState = Box<dyn FnMut(&str, &StateRequest) -> Fate + Send>;
+
+/// A state, and which transaction wrote it.
+#[derive(Clone, Debug)]
+pub(super) struct KeptState {
+    pub(super) counter: u64,
+    pub(super) write: StateWrite,
+}
+
 type Decide = Box<dyn FnMut(&str, &Request) -> Fate + Send>;
 
 #[derive(Clone)]
@@ -61,6 +70,9 @@ struct State {
     rows: HashMap<String, Row>,
     log: Vec<(String, Request)>,
     decide: Decide,
+    states: HashMap<String, KeptState>,
+    state_log: Vec<(String, StateRequest)>,
+    decide_state: DecideState,
     connections_dropped: usize,
     cancelled: usize,
     /// Whether answers have a `Date`.
@@ -73,6 +85,9 @@ impl MemoryStore {
             rows: HashMap::new(),
             log: Vec::new(),
             decide: Box::new(|_, _| Fate::USUAL),
+            states: HashMap::new(),
+            state_log: Vec::new(),
+            decide_state: Box::new(|_, _| Fate::USUAL),
             connections_dropped: 0,
             cancelled: 0,
             dates: true,
@@ -83,6 +98,67 @@ impl MemoryStore {
     /// From here on each request's fate is decided by this.
     pub(super) fn decide(&self, decide: impl FnMut(&str, &Request) -> Fate + Send + 'static) {
         self.state.lock().unwrap().decide = Box::new(decide);
+    }
+
+    /// The same for requests about states.
+    pub(super) fn decide_state(&self, decide: impl FnMut(&str, &StateRequest) -> Fate + Send + 'static) {
+        self.state.lock().unwrap().decide_state = Box::new(decide);
+    }
+
+    pub(super) fn state_of(&self, key: &str) -> Option<KeptState> {
+        self.state.lock().unwrap().states.get(key).cloned()
+    }
+
+    /// The text of the state that is kept.
+    pub(super) fn value(&self, key: &str) -> Option<String> {
+        self.state_of(key)?.write.value.map(|value| value.get().to_owned())
+    }
+
+    /// The transactions that were sent for this key.
+    pub(super) fn writes(&self, key: &str) -> Vec<StateWrite> {
+        let state = self.state.lock().unwrap();
+        let of_key = state.state_log.iter().filter(|(at, _)| at == key);
+        of_key
+            .filter_map(
+                |(_, request)| if let StateRequest::Write(write) = request { Some(write.clone()) } else { None },
+            )
+            .collect()
+    }
+
+    pub(super) fn apply_state(&self, key: &str, request: &StateRequest) -> StateOutcome {
+        use crate::store::SeenState;
+        let mut state = self.state.lock().unwrap();
+        let kept = state.states.get(key).cloned();
+        let item = kept.as_ref().map_or(StateItem::Absent, |kept| StateItem::Kept {
+            counter: kept.counter,
+            value: kept.write.value.clone(),
+            ttl: kept.write.ttl,
+        });
+        let StateRequest::Write(write) = request else { return StateOutcome::Read(item) };
+        if kept.as_ref().is_some_and(|kept| kept.write.id == write.id) {
+            // As DynamoDB knows a token.
+            return StateOutcome::Written;
+        }
+        let row = state.rows.get(key).cloned().unwrap_or(Row::Absent);
+        let version = match &row {
+            Row::Held(held) if held.owner == write.owner => held.version,
+            _ => return StateOutcome::NotHeld(row),
+        };
+        let fits = match (write.seen, &kept) {
+            (SeenState::Unread, _) | (_, None) => true,
+            (SeenState::Absent, Some(_)) => false,
+            (SeenState::Counter(seen), Some(kept)) => kept.counter == seen,
+        };
+        if !fits {
+            return StateOutcome::Changed(item);
+        }
+        let counted_on = kept.map_or(write.at.as_millis(), |kept| kept.counter) + 1;
+        let counter = write.counter().unwrap_or(counted_on);
+        state.states.insert(key.to_owned(), KeptState { counter, write: write.clone() });
+        if write.release.is_some() {
+            state.rows.insert(key.to_owned(), Row::Free { version: version.counter().unwrap_or_default() });
+        }
+        StateOutcome::Written
     }
 
     /// From here on no answer has a `Date`.
@@ -218,6 +294,24 @@ impl Store for MemoryStore {
             }
             Err(_) => Answer::new(Outcome::Failed(Failure::new(FailureKind::Timeout, "no answer")), None),
         }
+    }
+
+    async fn send_state(&self, lock: &Lock, request: StateRequest, limit: Duration) -> StateAnswer {
+        let fate = {
+            let mut state = self.state.lock().unwrap();
+            state.state_log.push((lock.key.clone(), request.clone()));
+            (state.decide_state)(&lock.key, &request)
+        };
+        let failed = |kind| StateOutcome::Failed(Failure::new(kind, "injected"));
+        let outcome = timeout(limit, async {
+            sleep(fate.on_the_way).await;
+            let outcome = fate.applied.then(|| self.apply_state(&lock.key, &request));
+            sleep(fate.on_the_way_back).await;
+            let kind = fate.failed.unwrap_or(FailureKind::Server);
+            outcome.filter(|_| fate.failed.is_none()).unwrap_or_else(|| failed(kind))
+        });
+        let outcome = outcome.await.unwrap_or_else(|_| failed(FailureKind::Timeout));
+        StateAnswer { outcome, date: Some(self.clock.now().wall.as_millis() / 1000) }
     }
 
     async fn warm_up(&self) {}

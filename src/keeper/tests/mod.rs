@@ -15,6 +15,7 @@ mod pause;
 mod quiesce;
 mod release;
 mod silence;
+mod state;
 mod stress;
 mod support;
 mod transcripts;

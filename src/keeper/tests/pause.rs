@@ -39,7 +39,12 @@ fn wire() -> Wire {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_was_there_before_the_end_of_the_pause_counts() {
     let wire = wire();
-    let lock = Lock { table: Table::new("locks"), key: "a".to_owned(), holder: HolderInfo::default() };
+    let lock = Lock {
+        table: Table::new("locks"),
+        key: "a".to_owned(),
+        holder: HolderInfo::default(),
+        attributes: Default::default(),
+    };
     let mut sending =
         tokio_test::task::spawn(wire.send(&lock, Request::Read, LIMIT, None, None, std::future::pending()));
     assert_pending!(sending.poll());

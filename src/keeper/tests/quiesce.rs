@@ -89,7 +89,12 @@ async fn a_journals_release_is_conditional_on_the_owner() {
     let mut client = world.begin().await;
     let grant = client.take(1, "a").await;
     let later = world.elsewhere();
-    let lock = Lock { table: Table::new("locks"), key: "a".to_owned(), holder: Default::default() };
+    let lock = Lock {
+        table: Table::new("locks"),
+        key: "a".to_owned(),
+        holder: Default::default(),
+        attributes: Default::default(),
+    };
     let refused = later.keeper.release_owner(&lock, OwnerId::from_u128(1), SECOND).await;
     assert!(matches!(refused, Outcome::Refused { .. }));
     assert_eq!(world.store.owner("a"), Some(grant.owner));

@@ -153,6 +153,11 @@ impl World {
         Self { clock: self.clock.clone(), store: self.store.clone(), home, keeper }
     }
 
+    /// How long this world has been there, by its clock.
+    pub(super) fn clock_since_start(&self) -> Duration {
+        self.clock.now().wall.since(Wall::from_millis(START_MS))
+    }
+
     pub(super) fn connect(&self) -> Client {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let keeper = self.keeper.clone();
@@ -312,6 +317,8 @@ pub(super) fn acquire(id: u64, key: &str) -> Acquire {
         server_time: true,
         max_hold_ms: 900_000,
         max_silence_ms: None,
+        state_retention_ms: None,
+        attributes: Default::default(),
         holder: HolderInfo { function: "orders".to_owned(), request_id: format!("r-{id}"), ..HolderInfo::default() },
     }
 }

@@ -149,7 +149,8 @@ fn every_message_has_its_transcript() {
         }
     }
     let expected = "type hello,type begin,type check,type acquire,type progress,type release,type end,type began,type granted,type busy,\
-        type failed,type released,type inspect,type inspected,type count,type counted,type at_risk,type secured,type lost,type checked,type error,reason finished,\
+        type failed,type load_state,type state,type save_state,type state_saved,type state_failed,type released,type inspect,type inspected,\
+        type count,type counted,type at_risk,type secured,type lost,type checked,type error,reason finished,\
         reason dropped,reason cancelled,on_crash release,on_crash expire,state held,state lost,state unknown,state absent,state free,\
         error versions,error message,error order,error silence";
     for expected in expected.split(',') {

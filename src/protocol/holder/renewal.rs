@@ -121,6 +121,13 @@ impl Holder {
         }
     }
 
+    /// What somebody else's request found in place of this lease's row. It was not this owner's then, so it never is again.
+    pub fn handle_found(&mut self, row: &Row) {
+        if self.phase == Phase::Held {
+            self.lose(loss(row, self.acquired.owner));
+        }
+    }
+
     fn lose(&mut self, reason: LossReason) {
         if self.phase == Phase::Confirming {
             let message = format!("the row was lost again before the lease could be given out: {reason}");

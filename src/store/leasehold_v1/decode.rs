@@ -65,6 +65,7 @@ fn holder(value: &AttributeValue) -> Option<HolderInfo> {
         version: text("version"),
         request_id: text("request_id"),
         template: text("template"),
+        note: text("note"),
         acquired_at: map.get("acquired_at").and_then(|value| natural(value).ok()),
     })
 }

@@ -73,6 +73,7 @@ fn a_held_row_is_read_in_full() {
         lease: Duration::from_secs(30),
         expires_at: Some(Wall::from_millis(1_700_000_000_000)),
         holder: Some(Box::new(HolderInfo {
+            note: String::new(),
             function: "f".into(),
             version: "$LATEST".into(),
             request_id: "r".into(),

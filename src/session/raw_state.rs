@@ -1,0 +1,151 @@
+//! A state as it travels: JSON that nobody on the way reads.
+//!
+//! A message's other fields go through serde's usual way for tagged enums, which takes every value apart first. A state
+//! must come out as it went in, down to the digits of its numbers, so its field is taken out of the line before that.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The field of a line that has a state.
+const FIELD: &str = "value";
+
+/// JSON text, kept as it was written.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RawState(Box<RawValue>);
+
+impl RawState {
+    /// The longest state, in bytes of its JSON.
+    pub const MAX_BYTES: usize = 32 * 1024;
+
+    /// The JSON of a value.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written as JSON.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        Self::parse(&serde_json::to_string(value)?)
+    }
+
+    /// Text that has to be JSON.
+    ///
+    /// # Errors
+    ///
+    /// When it is not.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        // A line ends where the first line break is, and JSON has those only between its parts.
+        serde_json::from_str(&text.replace(['\n', '\r'], " ")).map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// What it stands for; `null` is no state.
+    #[must_use]
+    pub fn unless_null(self) -> Option<Self> {
+        (self.get() != "null").then_some(self)
+    }
+}
+
+impl PartialEq for RawState {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for RawState {}
+
+/// Reads a message with `read`, which never sees the state's field, and hands that one over separately.
+pub(super) fn beside_state<'de, D, T>(
+    line: D,
+    read: fn(Value) -> Result<T, serde_json::Error>,
+) -> Result<(T, Option<RawState>), D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let (fields, state) = line.deserialize_map(Fields)?;
+    let message = read(Value::Object(fields)).map_err(D::Error::custom)?;
+    Ok((message, state.and_then(RawState::unless_null)))
+}
+
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = (Map<String, Value>, Option<RawState>);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let (mut fields, mut state) = (Map::new(), None);
+        while let Some(name) = map.next_key::<String>()? {
+            let stands_twice = if name == FIELD {
+                state.replace(next::<RawState, A>(&mut map)?).is_some()
+            } else {
+                let value = next::<Value, A>(&mut map)?;
+                fields.insert(name.clone(), value).is_some()
+            };
+            if stands_twice {
+                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+            }
+        }
+        Ok((fields, state))
+    }
+}
+
+fn next<'de, T: DeserializeOwned, A: MapAccess<'de>>(map: &mut A) -> Result<T, A::Error> {
+    map.next_value::<T>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{FromKeeper, ToKeeper, encode};
+
+    #[test]
+    fn a_state_comes_out_as_it_went_in() {
+        for text in ["{\"n\":123456789012345678901234567890,\"f\":1.10}", "[1e400]", "\"\\u0000\"", "7"] {
+            let line = format!("{{\"type\":\"save_state\",\"id\":1,\"value\":{text},\"call\":2}}");
+            let Ok(ToKeeper::SaveState { id: 1, call: 2, value: Some(value), on_release: false }) =
+                serde_json::from_str(&line)
+            else {
+                panic!("{line}")
+            };
+            assert_eq!(value.get(), text);
+            let told = FromKeeper::State { id: 1, call: 2, value: Some(value) };
+            let line = encode(&told).unwrap();
+            assert_eq!(serde_json::from_slice::<FromKeeper>(&line).unwrap(), told);
+        }
+    }
+
+    #[test]
+    fn null_and_nothing_are_no_state() {
+        for value in ["", ",\"value\":null"] {
+            let line = format!("{{\"type\":\"save_state\",\"id\":1,\"call\":2,\"on_release\":true{value}}}");
+            let expected = ToKeeper::SaveState { id: 1, call: 2, value: None, on_release: true };
+            assert_eq!(serde_json::from_str::<ToKeeper>(&line).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_state_that_was_written_on_several_lines_is_told_on_one() {
+        let state = RawState::parse("{\n  \"a\":\r\n \"\\n\" }").unwrap();
+        let told = FromKeeper::State { id: 1, call: 1, value: Some(state) };
+        assert_eq!(encode(&told).unwrap().iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+
+    #[test]
+    fn the_longest_state_fits_a_line() {
+        let state = RawState::of(&"\"".repeat((RawState::MAX_BYTES - 2) / 2)).unwrap();
+        assert_eq!(state.get().len(), RawState::MAX_BYTES);
+        encode(&FromKeeper::State { id: u64::MAX, call: u64::MAX, value: Some(state) }).unwrap();
+    }
+}
