@@ -268,6 +268,11 @@ impl InMemory {
             {
                 held(owner, new_version, now.lease)
             }
+            (Request::Park { owner, version, parked, new_version, lease, expires_at, .. }, Row::Held(now))
+                if (now.owner, now.version) == (owner, version) =>
+            {
+                Row::Held(HeldRow { owner: parked, version: new_version, lease, expires_at, ..now.clone() })
+            }
             (Request::Release { owners, .. }, Row::Held(now)) if owners.contains(&now.owner) => {
                 now.version.counter().map_or(Row::Absent, |version| Row::Free { version })
             }

@@ -96,7 +96,7 @@ fn messages() -> Vec<Value> {
         ToKeeper::Begin { versions, request_id: "r".to_owned(), deadline_ms: Some(1), lost: vec![owner] },
         ToKeeper::Check { owner },
         ToKeeper::Acquire(Box::new(acquire)),
-        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
+        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: None },
         ToKeeper::End,
     ];
     let token = serde_json::from_value(7.into()).unwrap();

@@ -4,6 +4,7 @@
 //! it off when it next looks.
 
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -14,6 +15,8 @@ use super::flights::Flight;
 pub(super) enum GiveBack {
     /// The handler is done.
     Finished,
+    /// The handler is done, and the key is to stay held until so long after it was acquired.
+    Kept(Duration),
     /// The handler did not finish, and said so.
     Dropped,
     /// Nobody wants it any more.
@@ -33,7 +36,7 @@ impl GiveBack {
     /// As it stands in the log.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Self::Finished => "finished",
+            Self::Finished | Self::Kept(_) => "finished",
             Self::Dropped => "dropped",
             Self::Cancelled => "cancelled",
             Self::Crash => "crash",

@@ -43,7 +43,7 @@ impl Lanes {
     pub(super) async fn enter(&self, request: &Request) -> Option<SemaphorePermit<'_>> {
         let lane = match request {
             Request::Renew { .. } => &self.holding,
-            Request::Release { .. } => &self.leaving,
+            Request::Release { .. } | Request::Park { .. } => &self.leaving,
             Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
         };
         // It only fails for a lane that was closed, and nobody closes one.

@@ -241,7 +241,10 @@ impl LeaseTask {
         }
         self.requests.withdraw();
         // What was not granted has no work under it that `on_crash` could be about.
-        shared.with_context(|cx| self.machine.handle_unwanted(cx));
+        shared.with_context(|cx| match order {
+            GiveBack::Kept(minimum) => self.machine.handle_kept(cx, minimum),
+            _ => self.machine.handle_unwanted(cx),
+        });
     }
 
     /// The keeper shuts down: who waits or holds is told, then the lease goes the way of a crash.

@@ -89,6 +89,7 @@ pub(super) fn cut_holder(holder: HolderInfo) -> HolderInfo {
         request_id: cut(holder.request_id),
         template: cut(holder.template),
         acquired_at: holder.acquired_at,
+        parked: holder.parked,
     }
 }
 
@@ -108,6 +109,7 @@ mod tests {
             request_id: text,
             template: "é".repeat(100_000),
             acquired_at: Some(u64::MAX),
+            parked: true,
         };
         let busy = Busy {
             holder: Some(Box::new(holder)),

@@ -75,7 +75,7 @@ impl Core {
             Deadline::Unknown => None,
         };
         let session = self.keeper.begin(&context.request_id, deadline_ms)?;
-        Ok(Arc::new(Hold::new(Arc::new(session))))
+        Ok(Arc::new(Hold::new(Arc::new(session), self.settings.hold_at_least)))
     }
 
     /// How long this invocation may take to get its lease, from now on.
@@ -120,6 +120,7 @@ impl Core {
                 request_id: context.request_id.clone(),
                 template: self.name.to_string(),
                 acquired_at: None,
+                parked: false,
             },
         })
     }

@@ -22,11 +22,21 @@ pub(crate) struct Hold {
     finished: AtomicBool,
     /// Whether a part of the work was ended before it was done: the lease goes back as after a crash.
     cut_off: AtomicBool,
+    /// For how long after its acquisition the key is to stay held if the work is done well.
+    hold_at_least: Option<Duration>,
+    /// Whether it is.
+    succeeded: AtomicBool,
 }
 
 impl Hold {
-    pub(crate) const fn new(session: Arc<Session>) -> Self {
-        Self { session, finished: AtomicBool::new(false), cut_off: AtomicBool::new(false) }
+    pub(crate) const fn new(session: Arc<Session>, hold_at_least: Option<Duration>) -> Self {
+        Self {
+            session,
+            finished: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
+            hold_at_least,
+            succeeded: AtomicBool::new(false),
+        }
     }
 
     pub(crate) const fn session(&self) -> &Arc<Session> {
@@ -36,6 +46,11 @@ impl Hold {
     /// The handler's future came to its end.
     pub(crate) fn finish(&self) {
         self.finished.store(true, Ordering::Release);
+    }
+
+    /// The work is done, and well: it is not to be tried again at once.
+    pub(crate) fn succeed(&self) {
+        self.succeeded.store(true, Ordering::Release);
     }
 
     /// A part of the work was ended before it was done.
@@ -51,9 +66,15 @@ impl Hold {
     /// Gives the lease back, or its request up, and closes the session without waiting for anything.
     pub(crate) fn let_go(&self, reason: ReleaseReason) {
         if self.session.owes().is_some() {
-            self.session.release(reason, false);
+            self.release(reason, false);
         }
         self.session.close();
+    }
+
+    /// Sends the release. What was not done well may be tried again at once.
+    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
+        let succeeded = reason == ReleaseReason::Finished && self.succeeded.load(Ordering::Acquire);
+        self.session.release(reason, wait, self.hold_at_least.filter(|_| succeeded));
     }
 
     fn reason(&self, owed: Owed) -> ReleaseReason {
@@ -71,7 +92,7 @@ impl Drop for Hold {
     fn drop(&mut self) {
         if let Some(owed) = self.session.owes() {
             // Until the keeper has read it, the environment could be frozen with the lease still held.
-            self.session.release(self.reason(owed), false);
+            self.release(self.reason(owed), false);
             note_release(self.session.released_within(DROP_WAITS));
         }
         self.session.close();

@@ -48,6 +48,9 @@ pub enum ToKeeper {
         /// Whether `released` is to wait for the write.
         #[serde(default)]
         wait: bool,
+        /// The key is to stay held, for nobody, until so long after it was acquired; with the reason `finished` only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold_at_least_ms: Option<u64>,
     },
     /// The session is over and nothing is held.
     End,

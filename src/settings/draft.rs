@@ -17,6 +17,10 @@ const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 const DEFAULT_MAX_HOLD: Duration = Duration::from_secs(15 * 60);
 const SHORTEST_LEASE: Duration = Duration::from_millis(500);
 const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+/// What a row can be kept for: a ninth more than that is written as a lease.
+const LONGEST_MINIMUM: Duration = Duration::from_secs(LONGEST_LEASE.as_secs() * 9 / 10);
+/// What the session can say.
+const SHORTEST_MINIMUM: Duration = Duration::from_millis(1);
 /// No function runs longer, so polling any slower would be no polling.
 const LONGEST_POLL: Duration = Duration::from_secs(15 * 60);
 /// What DynamoDB takes at most: for a table's ARN, for a key attribute's name, and for a sort key.
@@ -47,6 +51,9 @@ pub(crate) struct Draft {
     pub(crate) server_time: Option<bool>,
     pub(crate) max_hold: Option<Duration>,
     pub(crate) end_before_deadline: Option<Duration>,
+    pub(crate) hold_at_least: Option<Duration>,
+    /// Whether each record of a batch is locked by itself.
+    pub(crate) per_record: bool,
     pub(crate) keeper: Option<KeeperChoice>,
     pub(crate) socket: Option<PathBuf>,
     #[cfg(feature = "testing")]
@@ -81,6 +88,7 @@ impl Draft {
             server_time: read.switch("SERVER_TIME", self.server_time, true),
             max_hold: read.duration_or("MAX_HOLD", self.max_hold, DEFAULT_MAX_HOLD),
             end_before_deadline: read.duration("END_BEFORE_DEADLINE").unless_set(self.end_before_deadline),
+            hold_at_least: read.duration("HOLD_AT_LEAST").unless_set(self.hold_at_least),
             keeper: read.choice("KEEPER").unless_set(self.keeper).unwrap_or(default_keeper),
             socket: read.socket(self.socket),
             #[cfg(feature = "testing")]
@@ -90,6 +98,7 @@ impl Draft {
             mode,
         };
         check(&settings, read.problems);
+        check_minimum(&settings, self.per_record, read.problems);
         let warnings = read.unknown_names();
         (settings, warnings)
     }
@@ -114,6 +123,19 @@ fn check(settings: &Settings, problems: &mut Vec<String>) {
     }
     if settings.keeper == KeeperChoice::InProcess && !cfg!(feature = "in-process") && settings.mode != Mode::Off {
         problems.push("the keeper is to run in-process: build `leasehold` with the feature `in-process`".to_owned());
+    }
+}
+
+fn check_minimum(settings: &Settings, per_record: bool, problems: &mut Vec<String>) {
+    let Some(minimum) = settings.hold_at_least else { return };
+    if minimum < SHORTEST_MINIMUM || minimum > LONGEST_MINIMUM {
+        problems.push(format!("`hold_at_least` is {minimum:?}: set {SHORTEST_MINIMUM:?} to 21h 36min, or take it out"));
+    }
+    if per_record {
+        problems.push(
+            "`hold_at_least` is set for a layer that locks single records: the next record of a key would find it busy;              take it out, or lock the whole batch"
+                .to_owned(),
+        );
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) struct Settings {
     pub(crate) server_time: bool,
     pub(crate) max_hold: Duration,
     pub(crate) end_before_deadline: Option<Duration>,
+    pub(crate) hold_at_least: Option<Duration>,
     pub(crate) keeper: KeeperChoice,
     pub(crate) socket: PathBuf,
     /// What plays the keeper in a unit test.

@@ -21,6 +21,8 @@ pub struct StoreUsage {
     pub renewals: u64,
     /// Requests to give a lease back.
     pub releases: u64,
+    /// Requests to keep a row held, for nobody, until a minimum is over.
+    pub parkings: u64,
     /// Consistent reads.
     pub reads: u64,
     /// Of all of these, writes whose condition did not hold.
@@ -43,6 +45,7 @@ pub(super) struct Counters {
     takeovers: AtomicU64,
     renewals: AtomicU64,
     releases: AtomicU64,
+    parkings: AtomicU64,
     reads: AtomicU64,
     refused: AtomicU64,
     failed: AtomicU64,
@@ -58,6 +61,7 @@ impl Counters {
             Request::TakeOver { .. } => &self.takeovers,
             Request::Renew { .. } => &self.renewals,
             Request::Release { .. } => &self.releases,
+            Request::Park { .. } => &self.parkings,
             Request::Read => &self.reads,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -91,6 +95,7 @@ impl Counters {
             takeovers: of(&self.takeovers),
             renewals: of(&self.renewals),
             releases: of(&self.releases),
+            parkings: of(&self.parkings),
             reads: of(&self.reads),
             refused: of(&self.refused),
             failed: of(&self.failed),

@@ -53,6 +53,7 @@ pub(super) struct Lease {
     pub(super) session: u64,
     pub(super) id: u64,
     pub(super) owner: OwnerId,
+    pub(super) since: Mono,
     pub(super) length: Duration,
     pub(super) valid_until: Mono,
     pub(super) ends_at: Option<Mono>,
@@ -136,8 +137,8 @@ impl State {
                 self.say(session, FromKeeper::Began { version: VERSION });
             }
             ToKeeper::Acquire(acquire) => self.asked(session, acquire),
-            ToKeeper::Release { id, reason, .. } => {
-                self.give_back(session, reason);
+            ToKeeper::Release { id, reason, hold_at_least_ms, .. } => {
+                self.give_back(session, reason, hold_at_least_ms.map(Duration::from_millis));
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
             }
@@ -150,7 +151,7 @@ impl State {
     /// The connection's end: what is still held was not given back.
     pub(super) fn close(&mut self, session: u64) {
         if self.sessions.remove(&session).is_some() {
-            self.give_back(session, ReleaseReason::Dropped);
+            self.give_back(session, ReleaseReason::Dropped, None);
             self.settle();
         }
     }
@@ -256,7 +257,7 @@ impl State {
     }
 
     /// Ends what a session holds or waits for.
-    fn give_back(&mut self, session: u64, reason: ReleaseReason) {
+    fn give_back(&mut self, session: u64, reason: ReleaseReason, hold_at_least: Option<Duration>) {
         self.waiting.retain(|waiting| waiting.session != session);
         let now = self.now();
         let keys: Vec<_> =
@@ -267,6 +268,12 @@ impl State {
                 // It ends by itself.
                 let until = Some(now + lease.length);
                 self.held.insert(key.clone(), Held::Elsewhere { holder: lease.holder, until });
+            } else if let Some(minimum) = hold_at_least
+                && reason == ReleaseReason::Finished
+                && lease.since + minimum > now
+            {
+                let holder = Box::new(HolderInfo { parked: true, ..*lease.holder });
+                self.held.insert(key.clone(), Held::Elsewhere { holder, until: Some(lease.since + minimum) });
             }
             self.happened.push(Happened::Released { key, reason });
         }

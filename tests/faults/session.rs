@@ -144,7 +144,8 @@ impl Session {
 
     /// Gives it back without waiting for what comes of it.
     pub async fn give_back(&mut self) {
-        self.send(ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true }).await;
+        self.send(ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: None })
+            .await;
     }
 
     /// The row is free.

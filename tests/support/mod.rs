@@ -31,6 +31,7 @@ pub fn lock_in(table: Table, key: &str) -> Lock {
         request_id: "5f1c".into(),
         template: "orders:{id}".into(),
         acquired_at: None,
+        parked: false,
     };
     Lock { table, key: key.to_owned(), holder }
 }

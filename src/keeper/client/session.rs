@@ -156,11 +156,12 @@ impl Session {
         }
     }
 
-    /// Sends the release.
-    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
+    /// Sends the release. With a minimum the key stays held until so long after it was acquired.
+    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool, hold_at_least: Option<Duration>) {
+        let hold_at_least_ms = hold_at_least.map(|minimum| u64::try_from(minimum.as_millis()).unwrap_or(u64::MAX));
         let mut state = self.state();
         state.heard.releasing = true;
-        self.send(&mut state, ToKeeper::Release { id: ID, reason, wait });
+        self.send(&mut state, ToKeeper::Release { id: ID, reason, wait, hold_at_least_ms });
         drop(state);
         self.wakers.wake_all();
     }

@@ -66,6 +66,7 @@ fn holder(value: &AttributeValue) -> Option<HolderInfo> {
         request_id: text("request_id"),
         template: text("template"),
         acquired_at: map.get("acquired_at").and_then(|value| natural(value).ok()),
+        parked: matches!(map.get("parked"), Some(AttributeValue::Bool(true))),
     })
 }
 
