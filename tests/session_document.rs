@@ -89,14 +89,14 @@ fn messages() -> Vec<Value> {
         on_crash: OnCrash::Expire,
         server_time: true,
         max_hold_ms: 1,
-        holder: HolderInfo { acquired_at: Some(1), ..HolderInfo::default() },
+        holder: HolderInfo { acquired_at: Some(1), parked: true, ..HolderInfo::default() },
     };
     let to_keeper = [
         ToKeeper::Hello { versions },
         ToKeeper::Begin { versions, request_id: "r".to_owned(), deadline_ms: Some(1), lost: vec![owner] },
         ToKeeper::Check { owner },
         ToKeeper::Acquire(Box::new(acquire)),
-        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: None },
+        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: Some(1) },
         ToKeeper::End,
     ];
     let token = serde_json::from_value(7.into()).unwrap();

@@ -10,6 +10,7 @@ mod hostile;
 mod in_process;
 mod loss;
 mod memory_store;
+mod parking;
 mod pause;
 mod quiesce;
 mod release;
