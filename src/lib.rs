@@ -56,6 +56,7 @@
 //! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
+//! | [`hold_at_least`](LeaseLayerBuilder::hold_at_least) | `LEASEHOLD_HOLD_AT_LEAST` | none |
 //! | [`end_before_deadline`](LeaseLayerBuilder::end_before_deadline) | `LEASEHOLD_END_BEFORE_DEADLINE` | the handler is not ended |
 //! | [`keeper`](LeaseLayerBuilder::keeper) | `LEASEHOLD_KEEPER`, `extension`, `in-process` or `auto` | `extension` on Lambda, `auto` elsewhere |
 //! | [`socket`](LeaseLayerBuilder::socket) | `LEASEHOLD_SOCKET` | `/tmp/leasehold/keeper.sock` |

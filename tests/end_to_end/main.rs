@@ -7,4 +7,5 @@ mod in_process;
 mod layer;
 mod managed;
 mod scenes;
+mod scheduled;
 mod stage;

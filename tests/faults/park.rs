@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use leasehold::session::FailKind;
-use leasehold_sandbox::faults::{End, Fault, Step};
+use leasehold_sandbox::faults::{Fault, Step};
 
 use crate::LONG;
 use crate::session::Ask;
@@ -82,9 +82,10 @@ cells! { left_to_end;
 async fn an_own_renewal_that_landed_unseen_costs_one_more_request() {
     let stage = Stage::new().await;
     let mut holder = stage.through(&Weather::Slow).await;
-    holder.ask(Ask::patient().lease(30_000)).await;
+    holder.ask(Ask::patient().lease(9_000)).await;
     let held = holder.granted().await;
-    let renewal = stage.proxy.inject(Step::Renew, 1, Fault::LoseReply(End::Silence));
+    let renewal = stage.proxy.inject(Step::Renew, 1, Fault::HoldReply);
+    renewal.reached(LONG).await.unwrap();
     renewal.carried_out(LONG).await.unwrap();
     assert_eq!(stage.row().await.version, held.token + 1);
     holder.keep(MINIMUM).await;

@@ -27,6 +27,7 @@ async fn main() -> Result<(), Error> {
         "batches" => batches::run().await,
         "sqs" => events::sqs().await,
         "eventbridge" => events::eventbridge().await,
+        "scheduled" => events::scheduled().await,
         other => Err(format!("TEST_FUNCTION={other} is no function of these tests").into()),
     }
 }
