@@ -19,7 +19,7 @@ const MINIMUM: Duration = Duration::from_secs(600);
 async fn report(keeper: TestKeeper, guards: Arc<Mutex<Vec<LeaseGuard>>>, event: Value) -> Result<Value, Error> {
     keeper.advance(Duration::from_secs(event["takes"].as_u64().unwrap_or_default()));
     if event["guard"] == true {
-        guards.lock().unwrap().push(Lease::current()?.guard());
+        guards.lock().unwrap().push(Lease::current()?.guard()?);
     }
     if event["fail"] == true { Err("the report failed".into()) } else { Ok(json!("reported")) }
 }

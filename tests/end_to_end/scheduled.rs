@@ -1,8 +1,11 @@
 //! Scheduled jobs whose duplicates come when the work is long done.
 
+use std::time::Duration;
+
 use leasehold_sandbox::Sandbox;
 use leasehold_sandbox::faults::{Fault, Step};
 use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
 
 use crate::stage::{SOON, TABLE, function, said, start};
 
@@ -74,7 +77,12 @@ async fn an_extension_killed_behind_the_write_frees_nothing_at_its_next_start() 
     let held = sandbox.faults().unwrap().inject(Step::Park, 1, Fault::HoldReply);
     let first = environment.start_invocation(&event());
     held.reached(SOON).await.unwrap();
-    held.carried_out(SOON).await.unwrap();
+    let landed = async {
+        while !is_parked(&sandbox).await {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(SOON, landed).await.unwrap();
     assert!(first.outcome().await.is_success());
     environment.kill_extension().await.unwrap();
     held.open();
