@@ -19,7 +19,7 @@ fn event() -> Value {
 
 async fn scheduled(minimum: &str, max_wait: &str) -> Sandbox {
     let function = function("scheduled").await.env("LEASEHOLD_HOLD_AT_LEAST", minimum);
-    start(function.env("LEASEHOLD_MAX_WAIT", max_wait).timeout(4 * SOON)).await
+    start(function.env("LEASEHOLD_MAX_WAIT", max_wait).timeout(4 * SOON).fault_proxy(true)).await
 }
 
 /// Whether the row is parked: held by nobody, and marked so for people.
