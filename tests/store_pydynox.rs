@@ -307,10 +307,20 @@ async fn a_refusal_of_permission_names_what_the_format_needs() {
             }
         }
     };
-    for (operation, (_, request)) in
-        ["PutItem", "PutItem", "PutItem", "PutItem", "UpdateItem", "DeleteItem", "DeleteItem", "DeleteItem", "GetItem"]
-            .into_iter()
-            .zip(requests())
+    for (operation, (_, request)) in [
+        "PutItem",
+        "PutItem",
+        "PutItem",
+        "PutItem",
+        "UpdateItem",
+        "UpdateItem",
+        "DeleteItem",
+        "DeleteItem",
+        "DeleteItem",
+        "GetItem",
+    ]
+    .into_iter()
+    .zip(requests())
     {
         let told = needed(lock(), request).await;
         assert!(told.contains(&format!("{operation} on table `locks`")), "{told}");
