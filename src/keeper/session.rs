@@ -18,7 +18,7 @@ use super::outbox::Outbox;
 use super::state::{self, Ask};
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
-use crate::protocol::Subject;
+use crate::protocol::{Settings, Subject};
 use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, Inspect, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
@@ -78,8 +78,8 @@ impl Session {
                     self.acquire(*acquire);
                     continue;
                 }
-                Received::Line(ToKeeper::Release { id, reason, wait }) => {
-                    self.release(id, reason, wait);
+                Received::Line(ToKeeper::Release { id, reason, wait, hold_at_least_ms }) => {
+                    self.release(id, order(reason, hold_at_least_ms), wait);
                     continue;
                 }
                 Received::Line(ToKeeper::Progress { id }) => {
@@ -201,12 +201,7 @@ impl Session {
         }
     }
 
-    fn release(&self, id: u64, reason: ReleaseReason, wait: bool) {
-        let order = match reason {
-            ReleaseReason::Finished => GiveBack::Finished,
-            ReleaseReason::Dropped => GiveBack::Dropped,
-            ReleaseReason::Cancelled => GiveBack::Cancelled,
-        };
+    fn release(&self, id: u64, order: GiveBack, wait: bool) {
         let shared = &self.keeper.inner.shared;
         let at_once = !wait && shared.home.may_answer_before_write(self.id);
         let passed_on =
@@ -251,6 +246,17 @@ impl Session {
             let reason = "the session broke off at a line that could not be served".to_owned();
             let _told = lease.desk.advance(Stage::Over, || self.outbox.tell(&FromKeeper::Lost { id: *id, reason }));
         }
+    }
+}
+
+/// What a release asks for. Only what is done keeps a minimum: what was broken off, or never begun, may be tried again
+/// at once. A minimum that no row can hold is cut to what one can: a release is to fail for nothing.
+fn order(reason: ReleaseReason, hold_at_least_ms: Option<u64>) -> GiveBack {
+    match (reason, hold_at_least_ms) {
+        (ReleaseReason::Finished, None | Some(0)) => GiveBack::Finished,
+        (ReleaseReason::Finished, Some(ms)) => GiveBack::Kept(Duration::from_millis(ms).min(Settings::MAX_MINIMUM)),
+        (ReleaseReason::Dropped, _) => GiveBack::Dropped,
+        (ReleaseReason::Cancelled, _) => GiveBack::Cancelled,
     }
 }
 

@@ -67,6 +67,7 @@ impl State {
             session,
             id: acquire.id,
             owner,
+            since: now,
             length,
             valid_until: now + validity(length),
             ends_at: (!has_deadline).then(|| now + Duration::from_millis(acquire.max_hold_ms)),

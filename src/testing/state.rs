@@ -61,6 +61,7 @@ pub(super) struct Lease {
     pub(super) session: u64,
     pub(super) id: u64,
     pub(super) owner: OwnerId,
+    pub(super) since: Mono,
     pub(super) length: Duration,
     pub(super) valid_until: Mono,
     pub(super) ends_at: Option<Mono>,
@@ -157,8 +158,8 @@ impl State {
                 self.settle();
                 self.hear_progress(session, id);
             }
-            ToKeeper::Release { id, reason, .. } => {
-                self.give_back(session, Some(id), reason);
+            ToKeeper::Release { id, reason, hold_at_least_ms, .. } => {
+                self.give_back(session, Some(id), reason, hold_at_least_ms.map(Duration::from_millis));
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
             }
@@ -177,7 +178,7 @@ impl State {
     /// The connection's end: what is still held was not given back.
     pub(super) fn close(&mut self, session: u64) {
         if self.sessions.remove(&session).is_some() {
-            self.give_back(session, None, ReleaseReason::Dropped);
+            self.give_back(session, None, ReleaseReason::Dropped, None);
             self.settle();
         }
     }
@@ -324,7 +325,7 @@ impl State {
     }
 
     /// Ends what a session holds or waits for, under this id or any.
-    fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason) {
+    fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason, hold_at_least: Option<Duration>) {
         let is_it = |waiting: &Waiting| waiting.session == session && id.is_none_or(|id| id == waiting.acquire.id);
         self.waiting.retain(|waiting| !is_it(waiting));
         let now = self.now();
@@ -339,6 +340,13 @@ impl State {
                 // It ends by itself.
                 let until = Some(now + lease.length);
                 let (holder, owner) = (lease.holder, lease.owner);
+                self.held.insert(key.clone(), Held::Elsewhere { holder, owner, since: now, until });
+            } else if let Some(minimum) = hold_at_least
+                && reason == ReleaseReason::Finished
+                && lease.since + minimum > now
+            {
+                let holder = Box::new(HolderInfo { parked: true, ..*lease.holder });
+                let (owner, until) = (OwnerId::random(), Some(lease.since + minimum));
                 self.held.insert(key.clone(), Held::Elsewhere { holder, owner, since: now, until });
             }
             self.happened.push(Happened::Released { key, reason });

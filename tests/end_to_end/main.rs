@@ -13,6 +13,7 @@ mod managed;
 mod modes;
 mod redeliveries;
 mod scenes;
+mod scheduled;
 mod stage;
 mod state;
 mod visibility;

@@ -135,6 +135,15 @@ async fn no_request_at_all_writes_to_such_a_row() {
             seen_version: seen,
         },
         Request::Renew { owner: me, version: seen, new_version: Version::Counter(8), expires_at: None },
+        Request::Park {
+            owner: me,
+            version: seen,
+            parked: OwnerId::random(),
+            new_version: Version::Counter(8),
+            at,
+            lease,
+            expires_at: None,
+        },
         Request::Release { owners: vec![OwnerId::random()], ttl: Some(1) },
     ];
     for foreign in foreign() {
