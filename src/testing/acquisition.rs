@@ -13,7 +13,8 @@ impl State {
     pub(super) fn asked(&mut self, session: u64, acquire: Box<Acquire>) {
         self.happened.push(Happened::Asked { key: acquire.key.clone() });
         if let Some(session) = self.sessions.get_mut(&session) {
-            session.counted = Some(Counted { write_requests: 1, attempts: 1, ..Counted::default() });
+            let asked = Counted { write_requests: 1, attempts: 1, ..Counted::default() };
+            session.counted.insert(acquire.id, asked);
         }
         let began = self.now();
         self.clock.advance(std::mem::take(&mut self.delay));
@@ -80,7 +81,7 @@ impl State {
             on_release: None,
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
-        self.note(session, |counted| counted.granted(attempts, waited));
+        self.note(session, acquire.id, |counted| counted.granted(attempts, waited));
         self.answered(acquire, Answered::Granted(token));
         let granted = FromKeeper::Granted {
             id: acquire.id,

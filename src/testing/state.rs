@@ -45,8 +45,8 @@ pub(super) struct Session {
     lines: VecDeque<FromKeeper>,
     spoke: bool,
     pub(super) has_deadline: bool,
-    /// What its lease has taken, once it has asked for one.
-    pub(super) counted: Option<Counted>,
+    /// What its leases have taken, by the id that it asked for them with.
+    pub(super) counted: HashMap<u64, Counted>,
 }
 
 /// Who holds a key.
@@ -131,7 +131,8 @@ impl State {
 
     pub(super) fn open(&mut self, waker: Waker) -> u64 {
         self.opened += 1;
-        let session = Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false, counted: None };
+        let session =
+            Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false, counted: HashMap::new() };
         self.sessions.insert(self.opened, session);
         self.opened
     }
@@ -257,7 +258,7 @@ impl State {
         let (mut said, mut over, mut due) = (Vec::new(), Vec::new(), Vec::new());
         for (key, held) in &mut self.held {
             let Held::Here(lease) = held else { continue };
-            due.push((lease.session, lease.renewals_due(now)));
+            due.push((lease.session, lease.id, lease.renewals_due(now)));
             if lease.ends_at.is_some_and(|end| end <= now) {
                 over.push((key.clone(), HELD_TOO_LONG));
                 continue;
@@ -282,9 +283,9 @@ impl State {
         for (session, line) in said {
             self.say(session, line);
         }
-        for (session, due) in due {
+        for (session, id, due) in due {
             let renewing = self.renewing;
-            self.note(session, |counted| counted.renewed(due, renewing));
+            self.note(session, id, |counted| counted.renewed(due, renewing));
         }
         for (key, reason) in over {
             self.lose(&key, reason);
