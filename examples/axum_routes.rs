@@ -22,7 +22,7 @@
 //! ```
 //!
 //! ```text
-//! {"statusCode":423,…"retry-after":"…"…}
+//! {"statusCode":423,…"retry-after":"…",…"body":"{…\"title\":\"Locked\"…}"…}
 //! {"statusCode":200,…"body":"ok"…}
 //! ```
 //!

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! ```text
-//! {"reserved":["hinges","screws"]}
-//! {"reserved":["hinges","screws"]}
+//! {"reserved":["stock/hinges","stock/screws"]}
+//! {"reserved":["stock/hinges","stock/screws"]}
 //! ```
 
 use std::time::Duration;

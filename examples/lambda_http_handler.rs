@@ -15,7 +15,7 @@
 //! ```
 //!
 //! ```text
-//! {"statusCode":423,…}
+//! {"body":"{\"detail\":\"Another request works on this resource. Try again later.\",…","headers":{…"retry-after":"…"},…"statusCode":423}
 //! ```
 
 use std::time::Duration;
