@@ -1,11 +1,15 @@
 //! A scheduled job that is to run once for each firing of its rule, though the rule may fire twice.
 //!
-//! Run it in the sandbox; the second of the two events is a duplicate, and is skipped:
+//! The second of these two events is a duplicate, which comes when the first one's work is done already, and is skipped:
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example scheduled_job
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/scheduled_job \
-//!   --event events/scheduled-report.json --event events/scheduled-report.json --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example scheduled_job --event events/scheduled-report.json \
+//!   --event events/scheduled-report.json
+//! ```
+//!
+//! ```text
+//! {"reported":"2026-03-14T09:00:00Z"}
+//! {…"parked":true…"reason":"someone else is running","skipped":true}
 //! ```
 
 use std::time::Duration;
