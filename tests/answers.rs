@@ -30,7 +30,7 @@ async fn answers(source: AnswerFor) -> [Answer; 3] {
     let busy = keeper.invoke(&mut service, &order).await;
     keeper.free_elsewhere(KEY);
 
-    let event = keeper.event_within(&order, Duration::from_secs(4)).unwrap();
+    let event = keeper.event_within(&order, Duration::from_secs(4));
     let too_close = service.call(event).await;
 
     let taker = keeper.clone();
@@ -127,7 +127,7 @@ async fn ended(source: AnswerFor) -> Answer {
     let layer = layer.end_before_deadline(Duration::from_millis(800)).answer_for(source).test_keeper(&keeper);
     let hangs = |_: LambdaEvent<Value>| std::future::pending::<Result<Value, Error>>();
     let mut service = layer.build().unwrap().layer(service_fn(hangs));
-    let answer = service.call(keeper.event_within(json!({ "id": 17 }), Duration::from_secs(1)).unwrap()).await;
+    let answer = service.call(keeper.event_within(json!({ "id": 17 }), Duration::from_secs(1))).await;
     assert!(!keeper.is_held(KEY));
     answer
 }

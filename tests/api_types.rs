@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use leasehold::layer::{AnswerFor, LeaseService};
 use leasehold::{
     BatchLayer, Error, FencingToken, HeldLease, HolderInfo, InvocationError, KeeperChoice, Lease, LeaseGuard,
-    LeaseLayer, LeaseLayerBuilder, Leasehold, MissingPath, Mode, OnCrash, OnLoss, OnUnavailable, OwnerId, ReleaseWhen,
+    LeaseLayer, LeaseLayerBuilder, Leasehold, MissingPath, Mode, OnCrash, OnLoss, OnUnavailable, OwnerId, Release,
     SettingsError,
 };
 
@@ -43,7 +43,7 @@ fn small_values_are_copied_and_compared() {
     plain::<OnCrash>();
     plain::<OnLoss>();
     plain::<OnUnavailable>();
-    plain::<ReleaseWhen>();
+    plain::<Release>();
 }
 
 #[test]

@@ -215,8 +215,7 @@ impl Template {
     }
 
     /// Whether the key depends on the function's version, so that the lock splits at every deployment.
-    #[must_use]
-    pub fn uses_function_version(&self) -> bool {
+    pub(crate) fn uses_function_version(&self) -> bool {
         self.placeholders().any(|placeholder| *placeholder == Placeholder::Context(ContextField::FunctionVersion))
     }
 

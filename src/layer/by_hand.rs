@@ -78,8 +78,16 @@ struct Invocation {
 pub struct ByHand;
 
 impl Leasehold {
-    /// Begins with the settings, each of which has the variable that a layer's has. What only a layer does (`reserve` of
-    /// an unknown deadline, `max_wait`, answers) has no effect.
+    /// Begins with the settings, each of which has the variable that a layer's has.
+    ///
+    /// What only a layer does (a longest wait of its own, answers, what becomes of a handler) is not there to be set, and
+    /// its variables mean nothing here:
+    ///
+    /// ```compile_fail,E0599
+    /// # use std::time::Duration;
+    /// # use leasehold::Leasehold;
+    /// let locks = Leasehold::builder().table("locks").max_wait(Duration::from_secs(1)).build(); // `acquire` takes the wait
+    /// ```
     pub fn builder() -> LeaseLayerBuilder<(), ByHand> {
         LeaseLayerBuilder::new(ByHand, Refuse)
     }
@@ -229,16 +237,16 @@ impl Leasehold {
     }
 
     fn key(&self, key: String) -> Result<LockKey, Error> {
-        let key = LockKey::new(key).map_err(KeyInvalid::from_closure)?;
+        let key = LockKey::new(key).map_err(KeyInvalid::by_hand)?;
         let key = match &self.core.settings.namespace {
             None => key,
-            Some(namespace) => LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?,
+            Some(namespace) => LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::by_hand)?,
         };
         Ok(self.core.on_the_row(key))
     }
 }
 
-impl<B> LeaseLayerBuilder<(), ByHand, B> {
+impl LeaseLayerBuilder<(), ByHand> {
     /// Checks everything.
     ///
     /// # Errors
@@ -246,8 +254,7 @@ impl<B> LeaseLayerBuilder<(), ByHand, B> {
     /// [`SettingsError`] with every problem there is, in the code's settings and in the environment's.
     pub fn build(self) -> Result<Leasehold, SettingsError> {
         let (keys, rest) = self.without_keys();
-        let problems = rest.no_also("by hand, take both keys, in the same order everywhere").into_iter().collect();
-        let plan = rest.plan("by hand".to_owned(), Ok(keys), problems)?;
+        let plan = rest.plan("by hand".to_owned(), Ok(keys), Vec::new())?;
         plan.core.hello();
         Ok(Leasehold::new(plan.core))
     }

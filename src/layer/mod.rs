@@ -36,6 +36,7 @@ mod moves;
 mod payload;
 #[cfg(feature = "http")]
 pub mod route;
+mod sealed;
 mod service;
 mod step;
 mod watch;
@@ -53,7 +54,7 @@ pub use self::by_hand::{ByHand, HeldLease, Leasehold};
 use self::core::Core;
 pub use self::future::ResponseFuture;
 pub use self::inspect::KeyState;
-pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};
+pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, LayerKeys, TemplateText};
 pub use self::service::LeaseService;
 use crate::settings::Mode;
 

@@ -71,6 +71,8 @@ impl fmt::Display for FencingToken {
 }
 
 /// What a row says about its holder, for people: nothing is decided by it.
+///
+/// Fields will be added: write `..HolderInfo::default()` behind those that you set, and `..` behind those that you match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HolderInfo {

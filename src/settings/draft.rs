@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choice::{Choice, KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen, Switch};
+use super::choice::{Choice, KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release, Switch};
 use super::environment::{Environment, PREFIX};
 use super::keys::Secret;
 use super::resolved::Settings;
@@ -51,7 +51,7 @@ pub(crate) struct Draft {
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Option<Duration>,
     pub(crate) polling: Option<(Duration, Duration)>,
-    pub(crate) release: Option<ReleaseWhen>,
+    pub(crate) release: Option<Release>,
     pub(crate) on_crash: Option<OnCrash>,
     pub(crate) missing_path: Option<MissingPath>,
     pub(crate) on_loss: Option<OnLoss>,

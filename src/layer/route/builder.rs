@@ -14,11 +14,11 @@ use crate::key::{Placeholder, Segment, Template};
 use crate::layer::answers::OnRefusal;
 use crate::layer::answers::http::BusyStatus;
 use crate::layer::key_source::{ByClosure, ByTemplate, TemplateText};
-use crate::layer::{LeaseLayerBuilder, Plan};
+use crate::layer::{LayerKeys, LeaseLayerBuilder, Plan};
 
 const NO_ALSO: &str = "put a second route layer with that template around the route instead";
 
-impl<K> LeaseLayerBuilder<RouteRequest, K> {
+impl<K: LayerKeys> LeaseLayerBuilder<RouteRequest, K> {
     /// Makes it a layer around single routes of an HTTP service, over `http::Request`: for axum's routers and for
     /// `lambda_http`'s handlers. See [`route`](crate::layer::route).
     ///
