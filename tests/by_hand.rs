@@ -242,7 +242,7 @@ async fn a_lease_tells_what_it_has_taken() {
     keeper.advance(Duration::from_secs(25));
     let metrics = lease.metrics().await.unwrap();
     assert_eq!((metrics.waited, metrics.attempts, metrics.renewals), (Duration::from_secs(1), 2, 2));
-    assert_eq!((metrics.write_requests, metrics.write_units), (4, None));
+    assert_eq!((metrics.write_requests, metrics.write_capacity_units), (4, None));
     keeper.stop_renewing();
     keeper.advance(Duration::from_secs(20));
     let (first, second) = tokio::join!(lease.metrics(), lease.metrics());

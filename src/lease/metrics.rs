@@ -43,9 +43,9 @@ pub struct LeaseMetrics {
     /// Of these, releases: of attempts that were given up, and of the lease itself.
     pub cleanup_failures: u64,
     /// Write capacity units that DynamoDB said it took; `None` where it said nothing.
-    pub write_units: Option<f64>,
+    pub write_capacity_units: Option<f64>,
     /// Read capacity units that DynamoDB said it took; `None` where it said nothing.
-    pub read_units: Option<f64>,
+    pub read_capacity_units: Option<f64>,
 }
 
 impl LeaseMetrics {
@@ -73,8 +73,8 @@ impl LeaseMetrics {
             conditional_failures: self.conditional_failures + counted.conditional_failures,
             request_failures: self.request_failures + counted.request_failures,
             cleanup_failures: self.cleanup_failures + counted.cleanup_failures,
-            write_units: units(self.write_units, counted.write_unit_millionths),
-            read_units: units(self.read_units, counted.read_unit_millionths),
+            write_capacity_units: units(self.write_capacity_units, counted.write_unit_millionths),
+            read_capacity_units: units(self.read_capacity_units, counted.read_unit_millionths),
         }
     }
 }

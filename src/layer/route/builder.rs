@@ -8,7 +8,7 @@ use http::Response;
 use super::begun::ContextMissed;
 use super::path::{Paths, names};
 use super::refusal::Refusals;
-use super::{Problems, RouteLayer, RouteRequest, Shape};
+use super::{ProblemDetails, RouteLayer, RouteRequest, Shape};
 use crate::error::{Error, SettingsError};
 use crate::key::{Placeholder, Segment, Template};
 use crate::layer::answers::OnRefusal;
@@ -25,13 +25,13 @@ impl<K: LayerKeys> LeaseLayerBuilder<RouteRequest, K> {
     /// The template's values are the path's parameters then: `route` is the path with their names, `/orders/{id}`, as
     /// axum writes it.
     pub fn per_route(self, route: impl Into<String>) -> RouteLayerBuilder<K> {
-        RouteLayerBuilder { layer: self, routes: vec![route.into()], busy: BusyStatus::Locked, answers: Problems }
+        RouteLayerBuilder { layer: self, routes: vec![route.into()], busy: BusyStatus::Locked, answers: ProblemDetails }
     }
 }
 
 /// Collects the settings of a [`RouteLayer`]; [`LeaseLayerBuilder::per_route`] begins one.
 #[must_use = "a layer is made by `build`"]
-pub struct RouteLayerBuilder<K = TemplateText, A = Problems> {
+pub struct RouteLayerBuilder<K = TemplateText, A = ProblemDetails> {
     layer: LeaseLayerBuilder<RouteRequest, K>,
     routes: Vec<String>,
     busy: BusyStatus,

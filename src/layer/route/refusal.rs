@@ -18,11 +18,11 @@ pub trait RouteAnswers<R>: Sealed {
 
 /// Problem documents (RFC 9457) that tell a stranger nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Problems;
+pub struct ProblemDetails;
 
-impl Sealed for Problems {}
+impl Sealed for ProblemDetails {}
 
-impl<R: From<String>> RouteAnswers<R> for Problems {
+impl<R: From<String>> RouteAnswers<R> for ProblemDetails {
     fn response(&self, _error: &Error, problem: Response<String>) -> Response<R> {
         problem.map(R::from)
     }
