@@ -1,12 +1,19 @@
 //! The layer's settings in code, and `build`, which tells everything that is wrong with them at once.
 
-mod also;
-mod ending;
-mod holding;
-mod leaving;
-mod refusing;
+// The documentation of the builder goes in this order.
 mod table;
+
 mod waiting;
+
+mod holding;
+
+mod ending;
+
+mod refusing;
+
+mod leaving;
+
+mod also;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::state::{Health, Held, Lease, State, Waiting, millis, validity};
+use super::held::{Held, Lease, validity};
+use super::state::{Health, State, Waiting, millis};
 use super::{Answer, Happened};
 use crate::clock::Mono;
 use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};

@@ -48,9 +48,11 @@
 mod acquisition;
 mod connection;
 mod event;
+mod held;
 mod keeper;
 mod left;
 mod look;
+mod settle;
 mod state;
 
 pub(crate) use self::connection::Connection;
