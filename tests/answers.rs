@@ -98,7 +98,13 @@ async fn a_load_balancer_gets_both_kinds_of_headers_and_a_description() {
 #[tokio::test]
 async fn a_state_machine_gets_names_to_retry_on_and_a_cause_to_read() {
     for source in [AnswerFor::step_functions(), AnswerFor::direct().busy_is_conflict()] {
-        let [busy, too_close, lost] = errors(answers(source).await);
+        let refused = answers(source).await;
+        // Whoever matches on refusals finds those with a cause among them.
+        assert!(matches!(
+            &refused[0],
+            Err(InvocationError::Lease { error: leasehold::Error::LeaseBusy(_), cause: Some(_), .. })
+        ));
+        let [busy, too_close, lost] = errors(refused);
         let cause = |error: &Diagnostic| serde_json::from_str::<Value>(&error.error_message).unwrap();
         assert_eq!(busy.error_type, "LeaseBusy");
         let mut told = cause(&busy);

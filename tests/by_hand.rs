@@ -53,7 +53,10 @@ async fn try_acquire_tells_every_other_failure() {
     let keeper = TestKeeper::new();
     keeper.fail(FailKind::AccessDenied);
     assert_eq!(by_hand(&keeper).try_acquire("imports").await.unwrap_err().error_type(), "AccessDenied");
-    assert_eq!(by_hand(&keeper).acquire("", WAIT).await.unwrap_err().error_type(), "KeyInvalid");
+    let nameless = by_hand(&keeper).acquire("", WAIT).await.unwrap_err();
+    assert_eq!(nameless.error_type(), "KeyInvalid");
+    // It names nothing that only a layer has.
+    assert!(nameless.to_string().starts_with("no lock key from the text that was given by hand: "), "{nameless}");
 }
 
 #[tokio::test]

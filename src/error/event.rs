@@ -109,6 +109,6 @@ impl KeyInvalid {
     }
 
     pub(crate) fn by_hand(error: KeyError) -> Self {
-        Self { origin: "what was named".to_owned(), source: error.into() }
+        Self { origin: "the text that was given by hand".to_owned(), source: error.into() }
     }
 }

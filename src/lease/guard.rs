@@ -55,7 +55,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`NoLease`] when the lease was given back already.
+    /// [`NoLease`](crate::error::NoLease) when the lease was given back already.
     pub fn guard(&self) -> Result<LeaseGuard, Error> {
         match &self.0.link {
             None => Ok(LeaseGuard::new(self.clone(), None)),

@@ -19,7 +19,7 @@ impl Lease {
     /// # Errors
     ///
     /// [`LeaseLost`] or [`KeeperGone`] when it is lost, for good; [`Unconfirmed`] when no answer came, and it may be held
-    /// or not; [`NoLease`] when it was given back.
+    /// or not; [`NoLease`](crate::error::NoLease) when it was given back.
     pub fn ensure_held(&self) -> Result<(), Error> {
         self.valid_for().map(drop)
     }
@@ -63,7 +63,7 @@ impl Lease {
         }
     }
 
-    /// Waits until the lease is no longer held, and tells why: [`LeaseLost`], [`KeeperGone`], or [`NoLease`] once it was
+    /// Waits until the lease is no longer held, and tells why: [`LeaseLost`], [`KeeperGone`], or [`NoLease`](crate::error::NoLease) once it was
     /// given back.
     ///
     /// With the default [`OnLoss::Cancel`](crate::OnLoss::Cancel) the handler's own future need not wait for it; a task

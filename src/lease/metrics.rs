@@ -105,7 +105,7 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`] once the lease was given
+    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`](crate::error::NoLease) once the lease was given
     /// back.
     ///
     /// # Cancellation
