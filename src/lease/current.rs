@@ -9,8 +9,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`NoLease`](crate::error::NoLease) outside of a handler under a layer, in a task that the handler spawned, and where the layer was told to
-    /// run this invocation unlocked.
+    /// [`NoLease`](crate::error::NoLease) outside of a handler under a layer, in a task that the handler spawned, and
+    /// where the layer was told to run this invocation unlocked.
     pub fn current() -> Result<Self, Error> {
         Ok(Scope::current()?)
     }
@@ -29,7 +29,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`NoLease`](crate::error::NoLease) as with [`current`](Self::current), and where no layer around the handler has the name.
+    /// [`NoLease`](crate::error::NoLease) as with [`current`](Self::current), and where no layer around the handler has
+    /// the name.
     pub fn named(name: &str) -> Result<Self, Error> {
         Ok(Scope::named(name)?)
     }

@@ -63,8 +63,8 @@ impl Lease {
         }
     }
 
-    /// Waits until the lease is no longer held, and tells why: [`LeaseLost`], [`KeeperGone`], or [`NoLease`](crate::error::NoLease) once it was
-    /// given back.
+    /// Waits until the lease is no longer held, and tells why: [`LeaseLost`], [`KeeperGone`], or
+    /// [`NoLease`](crate::error::NoLease) once it was given back.
     ///
     /// With the default [`OnLoss::Cancel`](crate::OnLoss::Cancel) the handler's own future need not wait for it; a task
     /// that it spawned, or a handler that is only signalled, does. In mode `off` it never ends.

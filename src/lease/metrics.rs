@@ -105,8 +105,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`](crate::error::NoLease) once the lease was given
-    /// back.
+    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`](crate::error::NoLease)
+    /// once the lease was given back.
     ///
     /// # Cancellation
     ///

@@ -160,9 +160,10 @@
 //! # `maxReceiveCount`
 //!
 //! A message that comes back because its key is busy was received, and SQS counts that. Nothing takes it back, so let
-//! `maxReceiveCount` be higher than contention is long. [`change_visibility`](BatchLayerBuilder::change_visibility) lets the message come back
-//! when the holder can end, not sooner and not much later. In a FIFO queue what stands behind a message that always fails is
-//! received and counted together with it: SQS may move it to the dead-letter queue as well. Smaller batches make that rarer.
+//! `maxReceiveCount` be higher than contention is long. [`change_visibility`](BatchLayerBuilder::change_visibility)
+//! lets the message come back when the holder can end, not sooner and not much later. In a FIFO queue what stands
+//! behind a message that always fails is received and counted together with it: SQS may move it to the dead-letter
+//! queue as well. Smaller batches make that rarer.
 //!
 //! # One lock for the whole batch
 //!

@@ -75,8 +75,8 @@ fn domain(partition: &str) -> &'static str {
 
 /// Decides when busy messages are visible again.
 ///
-/// [`change_visibility`](super::BatchLayerBuilder::change_visibility) chooses. The trait is sealed: write it in bounds, to be
-/// generic over layers.
+/// [`change_visibility`](super::BatchLayerBuilder::change_visibility) chooses. The trait is sealed: write it in bounds,
+/// to be generic over layers.
 pub trait Visibility: Sealed {
     /// Why it did not work.
     type Error: fmt::Debug;
