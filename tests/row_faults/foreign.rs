@@ -202,7 +202,7 @@ async fn the_message_names_key_table_and_what_was_found_and_says_once_what_to_do
     let row = item(&[("key", s(KEY)), ("customer", s("ACME"))]);
     assert_eq!(
         attempt(&row).await.seen.message,
-        "no lease on `orders:A-17`: in table `locks` the row is not a lock of the format `leasehold/1`: it has no \
+        "no lease or state on `orders:A-17`: in table `locks` the row is not a lock of the format `leasehold/1`: it has no \
          attribute `format`; it is left alone, so take a table or a `namespace` of its own for these locks"
     );
 }
