@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::by_hand::{HeldLease, Leasehold};
+use super::by_hand::Leasehold;
+use super::held_lease::HeldLease;
 use super::inspect::KeyState;
 use crate::error::{BlockingInAsync, Error, KeeperGone};
 use crate::lease::{Lease, LeaseMetrics};

@@ -1,7 +1,8 @@
 //! How a double keeps what holders leave for the next.
 
 use super::TestKeeper;
-use super::state::{Health, Held, State};
+use super::held::Held;
+use super::state::{Health, State};
 use crate::session::{FailKind, FromKeeper, RawState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

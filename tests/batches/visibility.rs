@@ -15,7 +15,7 @@ async fn a_busy_message_is_made_visible_when_its_holder_can_end_and_no_other_is(
     keeper.hold_elsewhere_for("b", Duration::from_millis(20_300));
     let changed = Said::default();
     let changes = changed.clone();
-    let layer = per_message(&keeper).when_busy(move |busy: BusyMessage| {
+    let layer = per_message(&keeper).change_visibility(move |busy: BusyMessage| {
         changes.say(format!(
             "{} {} {} {} {}",
             busy.message_id,
@@ -42,7 +42,7 @@ async fn those_behind_a_busy_message_come_back_with_it() {
     keeper.hold_elsewhere_for("a", Duration::from_secs(12));
     let changed = Said::default();
     let changes = changed.clone();
-    let layer = per_message(&keeper).when_busy(move |busy: BusyMessage| {
+    let layer = per_message(&keeper).change_visibility(move |busy: BusyMessage| {
         changes.say(format!("{} {}", busy.message_id, busy.visibility_timeout()));
         std::future::ready(Ok::<_, &str>(()))
     });
@@ -63,7 +63,7 @@ async fn a_change_that_fails_or_hangs_changes_nothing_else() {
         keeper.hold_elsewhere(key);
     }
     let before = counts().failed_visibility_changes;
-    let layer = per_message(&keeper).when_busy(|busy: BusyMessage| async move {
+    let layer = per_message(&keeper).change_visibility(|busy: BusyMessage| async move {
         if busy.message_id == "1" {
             return Err("throttled");
         }
@@ -84,7 +84,7 @@ async fn a_streams_records_are_never_made_visible() {
     keeper.hold_elsewhere("a");
     let layer = crate::stage::settings("{kinesis.data.id}", &keeper)
         .per_record(leasehold::layer::batch::ReportBatchItemFailures)
-        .when_busy(|_: BusyMessage| -> std::future::Ready<Result<(), Value>> { panic!("no message") });
+        .change_visibility(|_: BusyMessage| -> std::future::Ready<Result<(), Value>> { panic!("no message") });
     let (reported, _) = run(&keeper, layer, [crate::stage::kinesis("1", &json!({ "id": "a" }))]).await;
     assert_eq!(reported, ["1"]);
 }

@@ -224,8 +224,6 @@ fn misuse_is_told_when_the_layer_is_built() {
     assert!(broken.to_string().contains("`also`: "), "{broken}");
     let records = builder().also("legacy:{id}").per_record(ReportBatchItemFailures).build().unwrap_err();
     assert!(records.to_string().contains("is for layers over whole events"), "{records}");
-    let by_hand = Leasehold::builder().table("locks").also("legacy:{id}").build().unwrap_err();
-    assert!(by_hand.to_string().contains("take both keys"), "{by_hand}");
 }
 
 #[tokio::test]
