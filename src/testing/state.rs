@@ -376,7 +376,7 @@ impl Lease {
 }
 
 impl Held {
-    fn is_of(&self, session: u64, id: Option<u64>) -> bool {
+    pub(super) fn is_of(&self, session: u64, id: Option<u64>) -> bool {
         matches!(self, Self::Here(lease) if lease.session == session && id.is_none_or(|id| id == lease.id))
     }
 
