@@ -274,8 +274,9 @@ impl HeldLease {
     ///
     /// # Errors
     ///
-    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. A lease that was lost is
-    /// no error here; ask [`ensure_held`](Lease::ensure_held) before.
+    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. Also when a
+    /// [`guard`](Lease::guard) still keeps the lease: it goes back with the last of them. A lease that was lost is no error
+    /// here; ask [`ensure_held`](Lease::ensure_held) before.
     ///
     /// # Cancellation
     ///
@@ -287,6 +288,7 @@ impl HeldLease {
             return Ok(());
         }
         hold.succeed();
+        self.not_guarded(&hold)?;
         hold.release(ReleaseReason::Finished, true);
         self.freed(timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await.ok())
     }
@@ -299,8 +301,18 @@ impl HeldLease {
             return Ok(());
         }
         hold.succeed();
+        self.not_guarded(&hold)?;
         hold.release(ReleaseReason::Finished, true);
         self.freed(session.released_within(RELEASED_WITHIN))
+    }
+
+    /// What a guard keeps is not this one's to give back: the work under it would go on without the lock.
+    fn not_guarded(&self, hold: &Arc<Hold>) -> Result<(), Error> {
+        if Arc::strong_count(hold) == 1 {
+            return Ok(());
+        }
+        let reason = "a guard still keeps it, and gives it back when it is dropped".to_owned();
+        Err(ReleaseFailed { key: self.lease.key().clone(), reason }.into())
     }
 
     fn freed(&self, released: Option<Released>) -> Result<(), Error> {
