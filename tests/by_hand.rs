@@ -10,6 +10,7 @@ use leasehold::session::{FailKind, ReleaseReason};
 use leasehold::testing::{Happened, TestKeeper};
 use leasehold::{Error, KeyState, Lease, LeaseLayer, Leasehold};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -46,6 +47,20 @@ async fn a_busy_key_is_an_error_or_none() {
     assert!(locks.try_acquire("imports").await.unwrap().is_none());
     keeper.free_elsewhere("imports");
     assert!(locks.try_acquire("imports").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn who_does_not_wait_is_told_at_once_that_the_same_program_holds_it() {
+    let keeper = TestKeeper::new();
+    for mode in ["enforce", "observe"] {
+        let locks = Leasehold::builder().test_keeper(&keeper).environment([("LEASEHOLD_MODE", mode)]).build().unwrap();
+        let held = locks.try_acquire("stock:17").await.unwrap().unwrap();
+        let second =
+            timeout(Duration::from_secs(30), locks.try_acquire("stock:17")).await.expect("nothing to wait for");
+        assert_eq!(second.unwrap().is_some(), mode == "observe");
+        held.ensure_held().unwrap();
+        held.release().await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -186,7 +201,7 @@ async fn all_that_take_leases_for_one_invocation_know_what_it_holds() {
     drop(table.acquire("imports-of-others", WAIT).await.unwrap());
     drop(by_hand(&elsewhere).for_invocation(&context).acquire("imports", WAIT).await.unwrap());
     let other = by_hand(&keeper).for_invocation(&keeper.event(()).context);
-    assert!(other.try_acquire("imports").now_or_never().is_none(), "it waits");
+    assert!(other.acquire("imports", WAIT).now_or_never().is_none(), "it waits");
     lease.release().await.unwrap();
     drop(second.acquire("imports", WAIT).await.unwrap());
 }
@@ -294,6 +309,25 @@ fn a_program_without_a_runtime_takes_and_gives_back() {
     keeper.hold_elsewhere("imports");
     assert!(locks.try_acquire_blocking("imports").unwrap().is_none());
     assert_eq!(locks.acquire_blocking("imports", WAIT).unwrap_err().error_type(), "LeaseBusy");
+}
+
+#[tokio::test]
+async fn a_release_takes_no_lease_away_from_a_guard() {
+    let keeper = TestKeeper::new();
+    let lease = by_hand(&keeper).acquire("stock:17", WAIT).await.unwrap();
+    let guard = lease.guard().unwrap();
+    let kept = lease.release().await.unwrap_err();
+    assert_eq!(kept.error_type(), "ReleaseFailed");
+    assert!(kept.to_string().contains("a guard still keeps it"), "{kept}");
+    guard.ensure_held().unwrap();
+    assert!(keeper.is_held("stock:17"));
+    drop(guard);
+    assert!(!keeper.is_held("stock:17"));
+
+    let lease = by_hand(&keeper).acquire("stock:17", WAIT).await.unwrap();
+    drop(lease.guard().unwrap());
+    lease.release().await.unwrap();
+    assert!(!keeper.is_held("stock:17"));
 }
 
 #[test]

@@ -34,12 +34,13 @@ pub struct HeldLease {
 impl HeldLease {
     /// Gives the lease back and waits until the row is free; with
     /// [`hold_at_least`](crate::LeaseLayerBuilder::hold_at_least), until it is written that the key stays held for so long. A
-    /// drop without this says that the work failed, and frees the key at once.
+    /// drop without this frees the key at once, whatever `hold_at_least` says.
     ///
     /// # Errors
     ///
-    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. A lease that was lost is
-    /// no error here; ask [`ensure_held`](Lease::ensure_held) before.
+    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. Also when a
+    /// [`guard`](Lease::guard) still keeps the lease: it goes back with the last of them. A lease that was lost is no error
+    /// here; ask [`ensure_held`](Lease::ensure_held) before.
     ///
     /// # Cancellation
     ///
@@ -51,6 +52,7 @@ impl HeldLease {
             return Ok(());
         }
         hold.succeed();
+        self.not_guarded(&hold)?;
         hold.release(ReleaseReason::Finished, true);
         self.freed(timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await.ok())
     }
@@ -63,8 +65,18 @@ impl HeldLease {
             return Ok(());
         }
         hold.succeed();
+        self.not_guarded(&hold)?;
         hold.release(ReleaseReason::Finished, true);
         self.freed(session.released_within(RELEASED_WITHIN))
+    }
+
+    /// What a guard keeps is not this one's to give back: the work under it would go on without the lock.
+    fn not_guarded(&self, hold: &Arc<Hold>) -> Result<(), Error> {
+        if Arc::strong_count(hold) == 1 {
+            return Ok(());
+        }
+        let reason = "a guard still keeps it, and gives it back when it is dropped".to_owned();
+        Err(ReleaseFailed { key: self.lease.key().clone(), reason }.into())
     }
 
     fn freed(&self, released: Option<Released>) -> Result<(), Error> {

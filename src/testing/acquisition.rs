@@ -35,6 +35,12 @@ impl State {
                 let message = "this session holds the key already".to_owned();
                 return self.fail(session, &acquire, FailKind::AlreadyHeld, message);
             }
+            // A wait of nothing is over already: nobody moves the clock for it.
+            Some(held @ Held::Here(_)) if wait.is_zero() => {
+                let now = self.now();
+                let (holder, retry_after) = held.told(now);
+                return self.refuse(session, &acquire, now.since(began), holder, retry_after);
+            }
             Some(Held::Here(_)) => {
                 self.waiting.push_back(Waiting { session, acquire, since: began });
                 return;
