@@ -45,7 +45,7 @@ pub use rustix::process::Signal;
 
 pub use self::{
     builder::SandboxBuilder,
-    dynamodb::{LockTable, Row, Tables},
+    dynamodb::{EmbeddedDynamoDb, LockTable, Row, Tables},
     environment::Environment,
     error::Error,
     event::{Event, EventKind},

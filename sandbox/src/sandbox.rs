@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::{
     DynamoDb, Environment, EnvironmentId, Error, EventKind, Invocation, InvocationHandle, Outcome, SandboxBuilder,
-    dynamodb::{Embedded, Tables},
+    dynamodb::{EmbeddedDynamoDb, Tables},
     faults::FaultProxy,
     invocation::Job,
     log::Log,
@@ -57,7 +57,7 @@ pub struct Sandbox {
     faults: Option<FaultProxy>,
     /// DynamoDB itself, without the proxy.
     dynamodb_url: Option<String>,
-    _dynamodb: Option<Embedded>,
+    _dynamodb: Option<EmbeddedDynamoDb>,
     registry: Registry,
     settings: Arc<Settings>,
     log: Log,
@@ -73,7 +73,7 @@ impl Sandbox {
     pub(crate) async fn launch(mut settings: Settings, dynamodb: DynamoDb) -> Result<Self, Error> {
         let log = Log::new();
         let dynamodb = match dynamodb {
-            DynamoDb::Embedded => Some(Embedded::start()?),
+            DynamoDb::Embedded => Some(EmbeddedDynamoDb::start()?),
             DynamoDb::Endpoint(_) | DynamoDb::None => None,
         };
         if let Some(embedded) = &dynamodb {

@@ -1,5 +1,7 @@
 //! The store over DynamoDB: one request, one answer, never a retry.
 
+mod inspection;
+
 use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
@@ -18,6 +20,8 @@ use super::write::{self, Reply};
 use super::{Lock, Store};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::session::Table;
+
+pub use inspection::{FoundRow, Look, Page, Position, Scan};
 
 /// How long a reply that lies in the socket's buffer may take from there to here when the timer has already fired. After
 /// a freeze both happen at once, and the task that reads the socket may be the later one to run.

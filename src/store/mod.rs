@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::protocol::{Answer, HolderInfo, Request};
 use crate::session::Table;
 
-pub use dynamodb::DynamoDb;
+pub use dynamodb::{DynamoDb, FoundRow, Look, Page, Position, Scan};
 pub use usage::StoreUsage;
 
 /// One lock: where its row is, and what people are told by it while it is held.

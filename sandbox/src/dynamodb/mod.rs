@@ -10,16 +10,31 @@ use tokio::net::TcpListener;
 pub use self::tables::{LockTable, Row, Tables};
 use crate::{Error, task::OwnedRuntime};
 
-/// The embedded DynamoDB; dropping it ends it.
+/// A DynamoDB in memory, served on the loopback interface; dropping it ends it. Every sandbox has one of its own unless it
+/// is told otherwise; by itself it serves tests of programs that are no functions.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), leasehold_sandbox::Error> {
+/// let dynamodb = leasehold_sandbox::EmbeddedDynamoDb::start()?;
+/// dynamodb.tables().create_lock_table("locks").await?;
+/// // … point a client at `dynamodb.url()` …
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
-pub(crate) struct Embedded {
+pub struct EmbeddedDynamoDb {
     url: String,
     /// Threads of its own: SQLite works without yielding.
     _executor: OwnedRuntime,
 }
 
-impl Embedded {
-    pub(crate) fn start() -> Result<Self, Error> {
+impl EmbeddedDynamoDb {
+    /// One without tables.
+    ///
+    /// # Errors
+    ///
+    /// When its threads or its port can't be had.
+    pub fn start() -> Result<Self, Error> {
         let database = Database::memory().map_err(|error| Error::EmbeddedDynamoDb(error.to_string()))?;
         let executor = OwnedRuntime::new("dynamodb").map_err(Error::io("start DynamoDB's threads"))?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
@@ -40,7 +55,13 @@ impl Embedded {
         Ok(Self { url: format!("http://127.0.0.1:{port}"), _executor: executor })
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Where clients find it.
+    pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A view on its tables.
+    pub fn tables(&self) -> Tables {
+        Tables::new(Some(self.url.clone()), "us-east-1", false)
     }
 }
