@@ -27,7 +27,7 @@ fn every_command_has_examples_that_are_commands_and_tells_its_exit_status() {
     leaves(&Cli::command(), "", &mut found);
     assert!(found.len() >= 9, "{found:?}");
     for (path, command) in found {
-        let help = command.clone().render_long_help().to_string();
+        let help = command.clone().term_width(1_000).render_long_help().to_string();
         let examples = commands_in(&help);
         assert!(help.contains("Examples:") && !examples.is_empty(), "{path} has no examples:\n{help}");
         assert!(help.contains("Exit status:"), "{path} does not tell its exit status");

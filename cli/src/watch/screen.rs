@@ -100,8 +100,8 @@ impl View {
         let waiting = board.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty());
         let [head, middle, events, foot] = Layout::vertical([
             Constraint::Length(1),
-            Constraint::Min(5),
-            Constraint::Max(10),
+            Constraint::Fill(1),
+            Constraint::Length(if frame.area().height < 16 { 4 } else { 8 }),
             Constraint::Length(1),
         ])
         .areas(frame.area());
