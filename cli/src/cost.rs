@@ -115,9 +115,14 @@ impl Cost {
             "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × 1 refused = {}",
             number(writes)
         ))?;
-        output::line(&format!("  reads   {waiting} × {looks} looks (wait of {}) = {}", span(self.wait), number(reads)))?;
         output::line(&format!(
-            "  units   {write_units} a write and {read_units} a read, for a row of {} bytes", count(self.row_bytes.into())
+            "  reads   {waiting} × {looks} looks (wait of {}) = {}",
+            span(self.wait),
+            number(reads)
+        ))?;
+        output::line(&format!(
+            "  units   {write_units} a write and {read_units} a read, for a row of {} bytes",
+            count(self.row_bytes.into())
         ))?;
         output::line(&format!("for {} invocations, {} locks", count(self.invocations), number(locks)))?;
         for item in &items {
@@ -134,7 +139,8 @@ mod tests {
 
     #[test]
     fn looks_follow_the_default_polling() {
-        for (wait_ms, expected) in [(0, 0), (49, 0), (50, 1), (350, 3), (750, 4), (1_250, 5), (1_750, 6), (60_750, 124)] {
+        for (wait_ms, expected) in [(0, 0), (49, 0), (50, 1), (350, 3), (750, 4), (1_250, 5), (1_750, 6), (60_750, 124)]
+        {
             assert_eq!(looks(Duration::from_millis(wait_ms)), expected, "{wait_ms} ms");
         }
     }

@@ -55,7 +55,8 @@ impl Free {
             Outcome::Written { .. } => self.tell(&chosen, json, Some(held), &seen),
             Outcome::Refused { row } => self.tell(&chosen, json, None, &row),
             Outcome::Failed(failure) if failure.kind.may_have_landed() => Err(Stop::Aws(format!(
-                "it is not known whether `{}` was freed: {failure}; look with `leaseholdctl show`", self.key
+                "it is not known whether `{}` was freed: {failure}; look with `leaseholdctl show`",
+                self.key
             ))),
             Outcome::Failed(failure) => Err(failure.into()),
             Outcome::Read { row } => self.tell(&chosen, json, None, &row),

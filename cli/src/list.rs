@@ -173,7 +173,8 @@ impl Printer {
 
 fn cells(found: &FoundRow, date: Option<u64>) -> [String; 6] {
     let holder = lock::holder(&found.row);
-    let text = |text: Option<&String>| text.filter(|text| !text.is_empty()).map_or("-".to_owned(), |text| cut(text, 80));
+    let text =
+        |text: Option<&String>| text.filter(|text| !text.is_empty()).map_or("-".to_owned(), |text| cut(text, 80));
     let version = lock::version(&found.row).map_or_else(String::new, |version| format!(", {version}"));
     let template = match (&found.row, holder) {
         (Row::Unusable(unusable), _) => cut(&unusable.to_string(), 160),

@@ -65,7 +65,9 @@ impl TableOptions {
             set.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.clone()))).collect();
         let examined = operator::examine(variables);
         if !examined.problems.is_empty() {
-            return Err(Stop::Usage(examined.problems.iter().map(|told| as_option(told)).collect::<Vec<_>>().join("; ")));
+            return Err(Stop::Usage(
+                examined.problems.iter().map(|told| as_option(told)).collect::<Vec<_>>().join("; "),
+            ));
         }
         let format = examined.table.format.parse::<Format>().map_err(|unknown| Stop::Usage(unknown.to_string()))?;
         let namespace = examined.namespace.map(|namespace| namespace.to_string());

@@ -59,7 +59,9 @@ struct Observed {
 
 enum Came {
     /// Its version changed between two looks this far from the end.
-    Renewed { within: Duration },
+    Renewed {
+        within: Duration,
+    },
     Unchanged,
     /// Somebody else's, or nobody's.
     Passed(FoundRow),
@@ -101,8 +103,12 @@ impl Show {
         output::line(&format!("{} in table {} ({})", safe(key), safe(&chosen.table.name), chosen.format))?;
         let field = |name: &str, told: &str| output::line(&format!("  {name:<11} {told}"));
         match &look.found.row {
-            Row::Absent if chosen.format.abilities().release_deletes => field("free", "there is no row: nobody holds it")?,
-            Row::Absent => field("free", "there is no row: it was never locked, or was swept a week after its last use")?,
+            Row::Absent if chosen.format.abilities().release_deletes => {
+                field("free", "there is no row: nobody holds it")?
+            }
+            Row::Absent => {
+                field("free", "there is no row: it was never locked, or was swept a week after its last use")?
+            }
             Row::Free { version } => {
                 field("free", "nobody holds it")?;
                 field("version", &format!("{version}: no token so far was higher, the next one will be"))?;
@@ -114,7 +120,9 @@ impl Show {
                 }
                 let free = format!(
                     "leaseholdctl free {} --if-version {} {}",
-                    quoted(&self.key), held.version, chosen.as_options()
+                    quoted(&self.key),
+                    held.version,
+                    chosen.as_options()
                 );
                 field("to free it", &safe(&free))?;
             }
@@ -136,9 +144,8 @@ impl Show {
                 field("invocation", &cut(&holder.request_id, 160))?;
                 field("template", &cut(&holder.template, 160))?;
                 if let Some(at) = holder.acquired_at {
-                    let ago = lock::age(&look.found.row, look.date).map_or_else(String::new, |age| {
-                        format!(", {} ago if the holder's clock is right", span(age))
-                    });
+                    let ago = lock::age(&look.found.row, look.date)
+                        .map_or_else(String::new, |age| format!(", {} ago if the holder's clock is right", span(age)));
                     field("acquired", &format!("{}{ago}", moment(at)))?;
                 }
             }
@@ -192,9 +199,9 @@ impl Observed {
     fn told(&self, held: &HeldRow) -> String {
         let watched = span(self.watched);
         match &self.came {
-            Came::Renewed { within } => format!(
-                "yes, at most {} ago: its version changed while it was watched, for {watched}", span(*within)
-            ),
+            Came::Renewed { within } => {
+                format!("yes, at most {} ago: its version changed while it was watched, for {watched}", span(*within))
+            }
             Came::Unchanged if self.watched < renewal_due(held) => {
                 format!("not in the {watched} that it was watched; one is due every {}", span(held.lease / 3))
             }
@@ -205,7 +212,10 @@ impl Observed {
             ),
             Came::Passed(now) => match &now.row {
                 Row::Held(next) => {
-                    let holder = next.holder.as_ref().map_or("another holder".to_owned(), |holder| cut(&holder.to_string(), 160));
+                    let holder = next
+                        .holder
+                        .as_ref()
+                        .map_or("another holder".to_owned(), |holder| cut(&holder.to_string(), 160));
                     format!("no: it went to {holder} within {watched}")
                 }
                 _ => format!("no: it was given back within {watched}"),

@@ -40,10 +40,9 @@ fn every_command_has_examples_that_are_commands_and_tells_its_exit_status() {
 
 #[test]
 fn the_documents_commands_are_commands() {
-    for (name, document) in [
-        ("operator.md", include_str!("../../../docs/operator.md")),
-        ("README.md", include_str!("../../../README.md")),
-    ] {
+    for (name, document) in
+        [("operator.md", include_str!("../../../docs/operator.md")), ("README.md", include_str!("../../../README.md"))]
+    {
         let commands = commands_in(document);
         assert!(!commands.is_empty(), "{name} has none");
         for command in commands {

@@ -16,13 +16,15 @@ pub(super) async fn check(lambda: &Client, name: &str, function: &Function) -> O
     let answer = lambda.get_function_event_invoke_config().function_name(name).send().await;
     let (retries, on_failure) = match answer.map_err(|error| Refused::of("GetFunctionEventInvokeConfig", &error)) {
         Ok(config) => {
-            let destination = config.destination_config().and_then(|of| of.on_failure()).and_then(|of| of.destination());
+            let destination =
+                config.destination_config().and_then(|of| of.on_failure()).and_then(|of| of.destination());
             (config.maximum_retry_attempts().unwrap_or(DEFAULT_RETRIES), destination.is_some())
         }
         Err(refused) if refused.is("ResourceNotFoundException") => (DEFAULT_RETRIES, false),
         Err(refused) => return Some(Finding::unknown(CHECK, refused.told)),
     };
-    let letters = function.dead_letter_config().and_then(|config| config.target_arn()).is_some_and(|arn| !arn.is_empty());
+    let letters =
+        function.dead_letter_config().and_then(|config| config.target_arn()).is_some_and(|arn| !arn.is_empty());
     let kept = if on_failure || letters { "and then kept for you" } else { "and then dropped" };
     let told = format!("an event whose key is busy is tried {} times, {kept}", retries.saturating_add(1));
     let advice = match (retries, on_failure || letters) {

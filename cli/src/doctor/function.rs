@@ -52,9 +52,11 @@ fn state(function: &Function) -> Finding {
         return Finding::problem(CHECK, told, "see to that first: what runs is an older configuration");
     }
     match function.state() {
-        Some(State::Failed) => {
-            Finding::problem(CHECK, format!("its state is Failed: {}", word(function.state_reason())), "see to that first")
-        }
+        Some(State::Failed) => Finding::problem(
+            CHECK,
+            format!("its state is Failed: {}", word(function.state_reason())),
+            "see to that first",
+        ),
         state => {
             let told = format!("version {}, {}", word(function.version()), word(state.map(State::as_str)));
             Finding::ok(CHECK, told)
@@ -65,10 +67,18 @@ fn state(function: &Function) -> Finding {
 fn variables_of(examined: &Examined, names: &[String], has_table: bool, findings: &mut Vec<Finding>) {
     const CHECK: &str = "variables";
     for problem in &examined.problems {
-        findings.push(Finding::problem(CHECK, problem.clone(), "with this value `build()` fails, and so does the function's start"));
+        findings.push(Finding::problem(
+            CHECK,
+            problem.clone(),
+            "with this value `build()` fails, and so does the function's start",
+        ));
     }
     for warning in &examined.warnings {
-        findings.push(Finding::warning(CHECK, warning.clone(), "a misspelt name is a setting that does not hold; LEASEHOLD_STRICT=1 makes it an error"));
+        findings.push(Finding::warning(
+            CHECK,
+            warning.clone(),
+            "a misspelt name is a setting that does not hold; LEASEHOLD_STRICT=1 makes it an error",
+        ));
     }
     if !has_table {
         findings.push(Finding::warning(
@@ -79,7 +89,8 @@ fn variables_of(examined: &Examined, names: &[String], has_table: bool, findings
     }
     if examined.problems.is_empty() && examined.warnings.is_empty() && has_table {
         let (count, table) = (names.len(), safe(&examined.table.name));
-        findings.push(Finding::ok(CHECK, format!("{count} of leasehold's, all known and in order; the table is {table}")));
+        findings
+            .push(Finding::ok(CHECK, format!("{count} of leasehold's, all known and in order; the table is {table}")));
     }
     match examined.mode {
         Mode::Enforce => {}
@@ -145,13 +156,20 @@ fn time(doctor: &Doctor, function: &Function, examined: &Examined) -> Finding {
     };
     let told = format!("{}, reserve {}, longest wait {}", span(timeout), span(reserve), span(max_wait));
     if timeout <= reserve {
-        return Finding::problem(CHECK, told, "every event is refused with `DeadlineTooClose`: raise the timeout, or lower the reserve");
+        return Finding::problem(
+            CHECK,
+            told,
+            "every event is refused with `DeadlineTooClose`: raise the timeout, or lower the reserve",
+        );
     }
     if timeout < reserve + max_wait {
         return Finding::warning(
             CHECK,
             told,
-            format!("at most {} can be waited, as the reserve is never waited away: raise the timeout", span(timeout - reserve)),
+            format!(
+                "at most {} can be waited, as the reserve is never waited away: raise the timeout",
+                span(timeout - reserve)
+            ),
         );
     }
     Finding::ok(CHECK, told)
@@ -161,6 +179,10 @@ fn log_format(function: &Function) -> Finding {
     const CHECK: &str = "log";
     match function.logging_config().and_then(|logging| logging.log_format()) {
         Some(LogFormat::Json) => Finding::ok(CHECK, "JSON, as `leaseholdctl report` reads it"),
-        _ => Finding::warning(CHECK, "its format is Text", "set LoggingConfig LogFormat: JSON, for `leaseholdctl report`"),
+        _ => Finding::warning(
+            CHECK,
+            "its format is Text",
+            "set LoggingConfig LogFormat: JSON, for `leaseholdctl report`",
+        ),
     }
 }

@@ -71,7 +71,9 @@ async fn one(
 fn reported(check: &str, mapping: &Mapping, whole_batch: bool) -> Finding {
     let reports = mapping.function_response_types().contains(&FunctionResponseType::ReportBatchItemFailures);
     match (reports, whole_batch) {
-        (true, false) => Finding::ok(check, "ReportBatchItemFailures is set: what was busy comes back, and nothing else"),
+        (true, false) => {
+            Finding::ok(check, "ReportBatchItemFailures is set: what was busy comes back, and nothing else")
+        }
         (true, true) => Finding::warning(
             check,
             "ReportBatchItemFailures is set",
@@ -104,13 +106,18 @@ fn stream(check: &str, mapping: &Mapping) -> Finding {
             format!("its records are tried again {retries} times, and then dropped"),
             "a busy key costs a try each time: add an on-failure destination, or raise MaximumRetryAttempts",
         ),
-        (retries, _) if retries > 0 => Finding::ok(check, format!("its records are tried again {retries} times, and then kept for you")),
+        (retries, _) if retries > 0 => {
+            Finding::ok(check, format!("its records are tried again {retries} times, and then kept for you"))
+        }
         (_, Some(age)) if !kept => Finding::warning(
             check,
             format!("its records are tried again until they are {} old, and then dropped", span(age)),
             "add an on-failure destination",
         ),
-        (_, Some(age)) => Finding::ok(check, format!("its records are tried again until they are {} old, and then kept for you", span(age))),
+        (_, Some(age)) => Finding::ok(
+            check,
+            format!("its records are tried again until they are {} old, and then kept for you", span(age)),
+        ),
         (_, None) => Finding::warning(
             check,
             "its records are tried again until they expire",

@@ -68,7 +68,8 @@ impl Doctor {
         };
         let mut findings = function::check(self, &function);
         findings.extend(asynchronous::check(&lambda, &self.function, &function).await);
-        let timeout = Duration::from_secs(function.timeout().and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(3));
+        let timeout =
+            Duration::from_secs(function.timeout().and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(3));
         findings.extend(mappings::check(&lambda, &sqs, &self.function, timeout, self.whole_batch).await);
         Ok(finding::tell("function", &self.function, &findings, json)?)
     }

@@ -62,10 +62,15 @@ fn visibility(check: &str, visibility: Option<Duration>, timeout: Duration, wind
     let wanted = timeout * TIMES + window;
     let told = format!("its visibility timeout is {}, the function's timeout {}", span(visibility), span(timeout));
     if visibility < timeout {
-        return Finding::problem(check, told, "a message comes again while the first delivery still works or waits: raise it");
+        return Finding::problem(
+            check,
+            told,
+            "a message comes again while the first delivery still works or waits: raise it",
+        );
     }
     if visibility < wanted {
-        let advice = format!("AWS asks for six times the function's timeout and the batching window: {} or more", span(wanted));
+        let advice =
+            format!("AWS asks for six times the function's timeout and the batching window: {} or more", span(wanted));
         return Finding::warning(check, told, advice);
     }
     Finding::ok(check, told)

@@ -18,18 +18,55 @@ pub(crate) struct Line {
 /// What a line tells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Event {
-    Acquired { key: String, request_id: String, waited_ms: u64, attempts: u64, took_over: bool },
-    Waiting { key: String, request_id: String, holder: Option<String> },
-    Busy { key: String, request_id: String, waited_ms: u64, attempts: u64 },
-    Failed { key: String, request_id: String, reason: String },
-    Cancelled { key: String, request_id: String },
-    Released { key: String, held_ms: Option<u64>, reason: String },
-    NotReleased { key: String, reason: String },
-    LeftToExpire { key: String },
-    Lost { key: String, request_id: String, reason: String },
+    Acquired {
+        key: String,
+        request_id: String,
+        waited_ms: u64,
+        attempts: u64,
+        took_over: bool,
+    },
+    Waiting {
+        key: String,
+        request_id: String,
+        holder: Option<String>,
+    },
+    Busy {
+        key: String,
+        request_id: String,
+        waited_ms: u64,
+        attempts: u64,
+    },
+    Failed {
+        key: String,
+        request_id: String,
+        reason: String,
+    },
+    Cancelled {
+        key: String,
+        request_id: String,
+    },
+    Released {
+        key: String,
+        held_ms: Option<u64>,
+        reason: String,
+    },
+    NotReleased {
+        key: String,
+        reason: String,
+    },
+    LeftToExpire {
+        key: String,
+    },
+    Lost {
+        key: String,
+        request_id: String,
+        reason: String,
+    },
     /// In mode `observe`, by the layer: what `enforce` would have done.
     WouldHaveWaited,
-    WouldHaveRefused { reason: String },
+    WouldHaveRefused {
+        reason: String,
+    },
     WouldHaveLost,
 }
 

@@ -50,7 +50,9 @@ impl Report {
     pub(crate) fn run(&self, json: bool) -> Result<Ended, Stop> {
         let input = io::stdin().lock();
         if input.is_terminal() {
-            return Err(Stop::Usage("log lines are read from standard input: `aws logs tail … | leaseholdctl report`".to_owned()));
+            return Err(Stop::Usage(
+                "log lines are read from standard input: `aws logs tail … | leaseholdctl report`".to_owned(),
+            ));
         }
         let tally = read(input)?;
         if tally.events == 0 {
@@ -60,7 +62,11 @@ impl Report {
             )));
         }
         let items = self.costs(&tally);
-        if json { output::document(&document(&tally, &items))? } else { tell(&tally, &items)? }
+        if json {
+            output::document(&document(&tally, &items))?
+        } else {
+            tell(&tally, &items)?
+        }
         Ok(if tally.lost.is_empty() { Ended::Fine } else { Ended::Problem })
     }
 
@@ -99,16 +105,20 @@ fn read(mut input: impl BufRead) -> Result<Tally, Stop> {
 }
 
 fn document(tally: &Tally, items: &[Item; 3]) -> Value {
-    let spread = |of: &Spread| json!({
-        "count": of.count(), "p50_ms": of.percentile(50), "p90_ms": of.percentile(90), "p99_ms": of.percentile(99),
-        "max_ms": of.max(), "sum_ms": of.sum_ms(),
-    });
+    let spread = |of: &Spread| {
+        json!({
+            "count": of.count(), "p50_ms": of.percentile(50), "p90_ms": of.percentile(90), "p99_ms": of.percentile(99),
+            "max_ms": of.max(), "sum_ms": of.sum_ms(),
+        })
+    };
     let keys: Vec<_> = tally
         .contended(KEYS)
         .into_iter()
-        .map(|(key, of)| json!({
-            "key": key, "acquired": of.acquired, "waited": of.waited, "busy": of.busy, "waited_ms": of.waited_ms,
-        }))
+        .map(|(key, of)| {
+            json!({
+                "key": key, "acquired": of.acquired, "waited": of.waited, "busy": of.busy, "waited_ms": of.waited_ms,
+            })
+        })
         .collect();
     json!({
         "lines": tally.lines, "events": tally.events, "first": tally.first, "last": tally.last,
@@ -132,10 +142,24 @@ fn document(tally: &Tally, items: &[Item; 3]) -> Value {
 fn tell(tally: &Tally, items: &[Item; 3]) -> io::Result<()> {
     let line = |name: &str, told: &str| output::line(&format!("  {name:<14} {told}"));
     let (first, last) = (tally.first.as_deref().unwrap_or("?"), tally.last.as_deref().unwrap_or("?"));
-    output::line(&format!("{} events in {} lines, {} to {}", count(tally.events), count(tally.lines), safe(first), safe(last)))?;
+    output::line(&format!(
+        "{} events in {} lines, {} to {}",
+        count(tally.events),
+        count(tally.lines),
+        safe(first),
+        safe(last)
+    ))?;
     let asked = tally.acquired + tally.busy + total(&tally.failed) + tally.cancelled;
     line("asked for", &format!("{} leases", count(asked)))?;
-    line("granted", &format!("{}, {} of them at once, {} taken over", count(tally.acquired), count(tally.at_once), count(tally.took_over)))?;
+    line(
+        "granted",
+        &format!(
+            "{}, {} of them at once, {} taken over",
+            count(tally.acquired),
+            count(tally.at_once),
+            count(tally.took_over)
+        ),
+    )?;
     line("waited", &spread(&tally.waits))?;
     line("busy", &format!("{} refused, {}", count(tally.busy), percent(tally.busy, asked)))?;
     line("failed", &reasons(&tally.failed))?;
@@ -162,7 +186,10 @@ fn tell(tally: &Tally, items: &[Item; 3]) -> io::Result<()> {
         let waited = span(Duration::from_millis(of.waited_ms));
         output::line(&format!(
             "  {waited:>8}  {}  ({} granted, {} of them after a wait, {} busy)",
-            cut(key, 120), count(of.acquired), count(of.waited), count(of.busy)
+            cut(key, 120),
+            count(of.acquired),
+            count(of.waited),
+            count(of.busy)
         ))?;
     }
     output::line("cost, as far as lines tell")?;

@@ -5,8 +5,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, BillingMode, PointInTimeRecoverySt
 use clap::Args;
 
 use super::permissions::{self, Tried};
-use super::ttl::{self, Ttl};
 use super::schema;
+use super::ttl::{self, Ttl};
 use crate::aws::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::finding::{self, Finding, Status};
@@ -37,13 +37,22 @@ impl Check {
         let client = Client::new(&config);
         let name = chosen.table.name.clone();
         let mut findings = Vec::new();
-        match client.describe_table().table_name(&name).send().await.map_err(|error| Refused::of("DescribeTable", &error)) {
+        match client
+            .describe_table()
+            .table_name(&name)
+            .send()
+            .await
+            .map_err(|error| Refused::of("DescribeTable", &error))
+        {
             Ok(output) => match output.table {
                 Some(found) => describe(&chosen, &found, &mut findings),
                 None => findings.push(Finding::unknown("table", "DescribeTable was answered without a table")),
             },
             Err(refused) if refused.is("ResourceNotFoundException") => {
-                let advice = format!("create it with `leaseholdctl table create {}`, or correct the name or the Region", chosen.as_options());
+                let advice = format!(
+                    "create it with `leaseholdctl table create {}`, or correct the name or the Region",
+                    chosen.as_options()
+                );
                 findings.push(Finding::problem("table", "there is no such table in this account and Region", advice));
                 return Ok(finding::tell("table", &name, &findings, json)?);
             }
@@ -58,7 +67,12 @@ impl Check {
         });
         findings.push(restore);
         findings.push(clock.map_or_else(
-            || Finding::unknown("clock", "no answer had a `Date` of DynamoDB's: recovery by server time is off behind such a proxy"),
+            || {
+                Finding::unknown(
+                    "clock",
+                    "no answer had a `Date` of DynamoDB's: recovery by server time is off behind such a proxy",
+                )
+            },
             |ahead| ahead.finding(),
         ));
         findings.extend(permissions);
@@ -84,14 +98,19 @@ fn describe(chosen: &Chosen, found: &TableDescription, findings: &mut Vec<Findin
     findings.push(if differences.is_empty() {
         Finding::ok("key", format!("{}, of type S", schema::told(found)))
     } else {
-        Finding::problem("key", differences.join("; "), "set `key_attribute` and `sort_key` to what the table has, or take a table of its own")
+        Finding::problem(
+            "key",
+            differences.join("; "),
+            "set `key_attribute` and `sort_key` to what the table has, or take a table of its own",
+        )
     });
     findings.push(if schema::billing(found) == BillingMode::PayPerRequest {
         Finding::ok("billing", "on demand")
     } else {
         let units = found.provisioned_throughput();
         let of = |units: Option<i64>| units.map_or("?".to_owned(), |units| units.to_string());
-        let (read, write) = (units.and_then(|of| of.read_capacity_units()), units.and_then(|of| of.write_capacity_units()));
+        let (read, write) =
+            (units.and_then(|of| of.read_capacity_units()), units.and_then(|of| of.write_capacity_units()));
         Finding::warning(
             "billing",
             format!("provisioned, {} read and {} write units", of(read), of(write)),
@@ -137,7 +156,8 @@ fn time_to_live(chosen: &Chosen, found: &Ttl, ttls: &[AttributeValue]) -> Findin
             format!("on `{}`", safe(attribute)),
             format!(
                 "free rows have epoch seconds in `{}`; by another attribute none is swept, or held ones are: switch it off, and \
-                 an hour later on again for `{0}`", ttl::ATTRIBUTE
+                 an hour later on again for `{0}`",
+                ttl::ATTRIBUTE
             ),
         ),
         Ttl::Off | Ttl::Ending => Finding::warning(
@@ -145,7 +165,8 @@ fn time_to_live(chosen: &Chosen, found: &Ttl, ttls: &[AttributeValue]) -> Findin
             told,
             format!(
                 "free rows then stay for ever, which costs storage and nothing else: `leaseholdctl table create {}` \
-                 switches it on", chosen.as_options()
+                 switches it on",
+                chosen.as_options()
             ),
         ),
     }

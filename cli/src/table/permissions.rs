@@ -66,7 +66,13 @@ fn requests(format: Format) -> Vec<(&'static str, &'static str, Request)> {
         let lease = std::time::Duration::from_secs(30);
         let (seen_owner, seen_version) = (OwnerId::random(), version);
         let take = Request::TakeOver {
-            owner, version: Some(version), at: now, lease, expires_at: None, seen_owner, seen_version,
+            owner,
+            version: Some(version),
+            at: now,
+            lease,
+            expires_at: None,
+            seen_owner,
+            seen_version,
         };
         requests.push(("dynamodb:PutItem", "a takeover from an owner that nobody is", take));
         let release = Request::Release { owners: vec![owner], ttl: None };
@@ -129,9 +135,8 @@ async fn condition_check(chosen: &Chosen, client: &Client, key: &str) -> Finding
 async fn scan(chosen: &Chosen, store: &DynamoDb) -> (Finding, Vec<AttributeValue>) {
     const ACTION: &str = "dynamodb:Scan";
     let how = "a page of 100 rows; for `leaseholdctl list` and `watch`";
-    let scan = Scan {
-        table: chosen.table.clone(), prefix: chosen.full_key(""), owned: false, consistent: false, page: 100,
-    };
+    let scan =
+        Scan { table: chosen.table.clone(), prefix: chosen.full_key(""), owned: false, consistent: false, page: 100 };
     match store.scan(&scan, None, PATIENCE).await {
         Ok(page) => {
             let ttls = page.rows.into_iter().filter_map(|found| found.attributes.get(super::ttl::ATTRIBUTE).cloned());

@@ -166,7 +166,11 @@ impl Board {
         let unchanged = at.saturating_sub(was.unchanged_since);
         let overdue = unchanged >= row.lease;
         if overdue && !was.overdue {
-            let told = format!("{} has not renewed its lease of {}; whoever wants the key may take it", holder(&row), span(row.lease));
+            let told = format!(
+                "{} has not renewed its lease of {}; whoever wants the key may take it",
+                holder(&row),
+                span(row.lease)
+            );
             self.happened(at, Kind::Overdue, key, told);
         }
         Held { row, overdue, ..was.clone() }

@@ -42,7 +42,9 @@ pub(super) async fn run(
 fn begin(board: &Board, json: bool) -> Result<(), Stop> {
     let (held, unusable) = (board.held.len() as u64 + board.more, board.unusable);
     if json {
-        return Ok(output::line(&json!({ "at_ms": 0, "event": "begin", "held": held, "unusable": unusable }).to_string())?);
+        return Ok(output::line(
+            &json!({ "at_ms": 0, "event": "begin", "held": held, "unusable": unusable }).to_string(),
+        )?);
     }
     let unusable = if unusable == 0 { String::new() } else { format!(", {} that can't be used", count(unusable)) };
     Ok(output::line(&format!("{:>8}  {} held{unusable}", "0s", count(held)))?)

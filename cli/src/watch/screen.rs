@@ -113,9 +113,8 @@ impl View {
             frame.render_widget(waiters_of(board, now), waiters);
         }
         frame.render_widget(events_of(board), events);
-        let foot_line = format!(
-            " q end   ↑↓ scroll   a look every {}, {} read units so far", span(self.every), board.read_units
-        );
+        let foot_line =
+            format!(" q end   ↑↓ scroll   a look every {}, {} read units so far", span(self.every), board.read_units);
         frame.render_widget(Line::styled(foot_line, Style::new().add_modifier(Modifier::DIM)), foot);
     }
 
@@ -160,7 +159,8 @@ impl View {
 
 fn row<'a>(key: &str, held: &Held, now: Duration) -> Row<'a> {
     let info = held.row.holder.as_deref();
-    let text = |text: Option<&String>| text.filter(|text| !text.is_empty()).map_or("-".to_owned(), |text| cut(text, 64));
+    let text =
+        |text: Option<&String>| text.filter(|text| !text.is_empty()).map_or("-".to_owned(), |text| cut(text, 64));
     let held_for = span(whole_seconds(now.saturating_sub(held.since)));
     let held_for = if held.from_start { format!("≥{held_for}") } else { held_for };
     Row::new([
@@ -179,7 +179,13 @@ fn lease_left(held: &Held, now: Duration) -> Line<'static> {
     let part = unchanged.as_secs_f64() / held.row.lease.as_secs_f64().max(0.001);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bar of nine cells")]
     let filled = ((part * WIDTH as f64) as usize).min(WIDTH);
-    let colour = if part >= 1.0 { Color::Red } else if part >= 0.5 { Color::Yellow } else { Color::Green };
+    let colour = if part >= 1.0 {
+        Color::Red
+    } else if part >= 0.5 {
+        Color::Yellow
+    } else {
+        Color::Green
+    };
     let least = if held.renewed { "" } else { "≥" };
     Line::from(vec![
         Span::styled("█".repeat(filled), Style::new().fg(colour)),

@@ -51,7 +51,10 @@ async fn a_good_table_passes_and_nothing_in_it_is_touched() {
 #[tokio::test]
 async fn what_is_missing_or_another_key_is_a_problem() {
     let stage = Stage::without_tables(Table::new("locks"));
-    stage.run(&["table", "check"]).ended(1).says(&["there is no such table", "leaseholdctl table create --table locks"]);
+    stage
+        .run(&["table", "check"])
+        .ended(1)
+        .says(&["there is no such table", "leaseholdctl table create --table locks"]);
     let stage = Stage::with(LockTable::new("locks").partition_key("pk"), Table::new("locks")).await;
     let told = stage.run(&["table", "check", "--json"]).ended(1).json();
     assert_found(&told, "key", "problem", "its partition key is `pk`");
@@ -114,18 +117,24 @@ async fn a_clock_that_is_an_hour_off_is_a_problem() {
 #[tokio::test]
 async fn replicas_and_restores_are_warned_of() {
     let url = stand_in::start(|asked: &Asked| match asked.what.as_str() {
-        "DescribeTable" => (200, json!({ "Table": {
+        "DescribeTable" => (
+            200,
+            json!({ "Table": {
             "TableName": "locks", "TableStatus": "ACTIVE",
             "AttributeDefinitions": [{ "AttributeName": "key", "AttributeType": "S" }],
             "KeySchema": [{ "AttributeName": "key", "KeyType": "HASH" }],
             "BillingModeSummary": { "BillingMode": "PAY_PER_REQUEST" },
             "Replicas": [{ "RegionName": "eu-west-1", "ReplicaStatus": "ACTIVE" }],
-        } })),
+        } }),
+        ),
         "DescribeTimeToLive" => (200, json!({ "TimeToLiveDescription": { "TimeToLiveStatus": "DISABLED" } })),
-        "DescribeContinuousBackups" => (200, json!({ "ContinuousBackupsDescription": {
+        "DescribeContinuousBackups" => (
+            200,
+            json!({ "ContinuousBackupsDescription": {
             "ContinuousBackupsStatus": "ENABLED",
             "PointInTimeRecoveryDescription": { "PointInTimeRecoveryStatus": "ENABLED" },
-        } })),
+        } }),
+        ),
         _ => stand_in::error(400, "ConditionalCheckFailedException", "The conditional request failed"),
     });
     let told = run(&["table", "check", "--table", "locks", "--endpoint-url", &url, "--json"]).ended(0).json();

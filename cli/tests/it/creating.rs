@@ -19,7 +19,10 @@ async fn ttl(stage: &Stage) -> Option<String> {
 async fn a_new_table_has_key_billing_tags_and_ttl_and_passes_its_check() {
     let stage = Stage::without_tables(Table::new("locks"));
     let told = stage.run(&["table", "create", "--tag", "team=orders", "--json"]).ended(0).json();
-    assert_eq!((&told["created"], &told["ttl"], &told["billing"]), (&true.into(), &"on `ttl`".into(), &"PAY_PER_REQUEST".into()));
+    assert_eq!(
+        (&told["created"], &told["ttl"], &told["billing"]),
+        (&true.into(), &"on `ttl`".into(), &"PAY_PER_REQUEST".into())
+    );
     assert_eq!(ttl(&stage).await.as_deref(), Some("ttl"));
     let client = stage.client().await;
     let arn = told["arn"].as_str().unwrap();
@@ -66,8 +69,7 @@ async fn capacity_is_held_ready_only_where_it_is_named() {
     assert!(ran.err.contains("--read-capacity and --write-capacity"), "{}", ran.err);
     let ran = stage.run(&["table", "create", "--read-capacity", "5"]).ended(2);
     assert!(ran.err.contains("--billing provisioned"), "{}", ran.err);
-    let arguments =
-        ["table", "create", "--billing", "provisioned", "--read-capacity", "5", "--write-capacity", "20"];
+    let arguments = ["table", "create", "--billing", "provisioned", "--read-capacity", "5", "--write-capacity", "20"];
     stage.run(&arguments).ended(0);
     stage.run(&["table", "check"]).ended(0).says(&["provisioned, 5 read and 20 write units"]);
 }

@@ -25,10 +25,13 @@ impl Account {
                 "Environment": { "Variables": { "LEASEHOLD_TABLE": "locks", "LEASEHOLD_RESERVE": "5s", "OTHER": "x" } },
                 "LoggingConfig": { "LogFormat": "JSON", "LogGroup": "/aws/lambda/orders" },
             }),
-            invoke_config: (200, json!({
-                "MaximumRetryAttempts": 2,
-                "DestinationConfig": { "OnFailure": { "Destination": "arn:aws:sqs:us-east-1:123456789012:failed" } },
-            })),
+            invoke_config: (
+                200,
+                json!({
+                    "MaximumRetryAttempts": 2,
+                    "DestinationConfig": { "OnFailure": { "Destination": "arn:aws:sqs:us-east-1:123456789012:failed" } },
+                }),
+            ),
             mappings: json!([
                 {
                     "UUID": "1", "EventSourceArn": "arn:aws:sqs:us-east-1:123456789012:orders", "State": "Enabled",
@@ -74,7 +77,10 @@ impl Account {
                 (200, json!({ "EventSourceMappings": self.mappings }))
             }
             "GetQueueUrl" => {
-                assert_eq!((&asked.body["QueueName"], &asked.body["QueueOwnerAWSAccountId"]), (&"orders".into(), &"123456789012".into()));
+                assert_eq!(
+                    (&asked.body["QueueName"], &asked.body["QueueOwnerAWSAccountId"]),
+                    (&"orders".into(), &"123456789012".into())
+                );
                 (200, json!({ "QueueUrl": "https://sqs.us-east-1.amazonaws.com/123456789012/orders" }))
             }
             "GetQueueAttributes" => (200, json!({ "Attributes": self.queue })),
@@ -86,7 +92,9 @@ impl Account {
 fn statuses(told: &Value) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let checks = told["checks"].as_array().unwrap().iter();
-    checks.map(|of| (text(&of["check"]), text(&of["status"]), format!("{} → {}", text(&of["told"]), text(&of["advice"])))).collect()
+    checks
+        .map(|of| (text(&of["check"]), text(&of["status"]), format!("{} → {}", text(&of["told"]), text(&of["advice"]))))
+        .collect()
 }
 
 #[test]
@@ -102,53 +110,87 @@ fn a_function_in_order_has_nothing_to_tell() {
 fn each_thing_that_can_be_wrong_is_found_alone() {
     let good = Account::good;
     let none = || json!([]);
-    let variables = |name: &str, value: &str| json!({ "LEASEHOLD_TABLE": "locks", "LEASEHOLD_RESERVE": "5s", name: value });
+    let variables =
+        |name: &str, value: &str| json!({ "LEASEHOLD_TABLE": "locks", "LEASEHOLD_RESERVE": "5s", name: value });
     for (account, check, status, says) in [
         (good().with("configuration./Layers", none()), "layer", "problem", "the function has no layers"),
         (
             good().with("configuration./Layers", json!([{ "Arn": "arn:aws:lambda:us-east-1:1:layer:other:1" }])),
-            "layer", "problem", "none of its layers is called `leasehold`",
+            "layer",
+            "problem",
+            "none of its layers is called `leasehold`",
         ),
         (good().with("configuration./PackageType", json!("Image")), "layer", "unknown", "container image"),
         (
             good().with("configuration./Environment/Variables", variables("LEASEHOLD_MAX_WIAT", "1s")),
-            "variables", "warning", "did you mean LEASEHOLD_MAX_WAIT?",
+            "variables",
+            "warning",
+            "did you mean LEASEHOLD_MAX_WAIT?",
         ),
         (
             good().with("configuration./Environment/Variables", variables("LEASEHOLD_MAX_WAIT", "1")),
-            "variables", "problem", "LEASEHOLD_MAX_WAIT: \"1\" has no unit",
+            "variables",
+            "problem",
+            "LEASEHOLD_MAX_WAIT: \"1\" has no unit",
         ),
         (
             good().with("configuration./Environment/Variables", json!({ "LEASEHOLD_RESERVE": "5s" })),
-            "variables", "warning", "LEASEHOLD_TABLE is not set",
+            "variables",
+            "warning",
+            "LEASEHOLD_TABLE is not set",
         ),
         (
             good().with("configuration./Environment/Variables", variables("LEASEHOLD_MODE", "observe")),
-            "mode", "warning", "nothing is locked",
+            "mode",
+            "warning",
+            "nothing is locked",
         ),
         (good().with("configuration./Timeout", json!(5)), "timeout", "problem", "DeadlineTooClose"),
         (good().with("configuration./Timeout", json!(6)), "timeout", "warning", "at most 1s can be waited"),
-        (good().with("configuration./LoggingConfig", json!({ "LogFormat": "Text" })), "log", "warning", "LogFormat: JSON"),
+        (
+            good().with("configuration./LoggingConfig", json!({ "LogFormat": "Text" })),
+            "log",
+            "warning",
+            "LogFormat: JSON",
+        ),
         (
             good().with("mappings./0/FunctionResponseTypes", none()),
-            "queue orders", "problem", "with `per_record` what was busy or failed is deleted",
+            "queue orders",
+            "problem",
+            "with `per_record` what was busy or failed is deleted",
         ),
         (
             good().with("mappings./1/FunctionResponseTypes", none()),
-            "stream clicks", "problem", "ReportBatchItemFailures is not set",
+            "stream clicks",
+            "problem",
+            "ReportBatchItemFailures is not set",
         ),
-        (good().with("mappings./1/MaximumRetryAttempts", json!(0)), "stream clicks", "problem", "the first busy key loses"),
+        (
+            good().with("mappings./1/MaximumRetryAttempts", json!(0)),
+            "stream clicks",
+            "problem",
+            "the first busy key loses",
+        ),
         (good().with("mappings./1/MaximumRetryAttempts", json!(-1)), "stream clicks", "warning", "blocks its shard"),
         (good().with("mappings./0/State", json!("Disabled")), "queue orders", "warning", "is Disabled"),
-        (good().with("queue./VisibilityTimeout", json!("29")), "queue orders", "problem", "comes again while the first"),
+        (
+            good().with("queue./VisibilityTimeout", json!("29")),
+            "queue orders",
+            "problem",
+            "comes again while the first",
+        ),
         (good().with("queue./VisibilityTimeout", json!("184")), "queue orders", "warning", "3m05s or more"),
         (
             good().with("queue./RedrivePolicy", json!("{\"maxReceiveCount\":\"3\"}")),
-            "queue orders", "warning", "received 3 times",
+            "queue orders",
+            "warning",
+            "received 3 times",
         ),
         (
             Account { invoke_config: (404, json!({ "__type": "ResourceNotFoundException" })), ..good() },
-            "asynchronous", "warning", "and then dropped",
+            "asynchronous",
+            "warning",
+            "and then dropped",
         ),
     ] {
         let told = account.doctor(&[]).ended(i32::from(status == "problem")).json();
@@ -165,9 +207,14 @@ fn what_the_code_sets_is_told_by_options() {
     let account = Account::good().with("configuration./Environment/Variables", json!({ "LEASEHOLD_TABLE": "locks" }));
     let told = account.clone().doctor(&[]).ended(0).json();
     assert!(told.to_string().contains("no reserve is known"), "{told:#}");
-    account.clone().doctor(&["--reserve", "5s", "--max-wait", "1s"]).ended(0).says(&["30s, reserve 5s, longest wait 1s"]);
+    account
+        .clone()
+        .doctor(&["--reserve", "5s", "--max-wait", "1s"])
+        .ended(0)
+        .says(&["30s, reserve 5s, longest wait 1s"]);
     account.doctor(&["--reserve", "40s"]).ended(1);
-    let account = Account::good().with("configuration./Layers", json!([{ "Arn": "arn:aws:lambda:us-east-1:1:layer:mine:1" }]));
+    let account =
+        Account::good().with("configuration./Layers", json!([{ "Arn": "arn:aws:lambda:us-east-1:1:layer:mine:1" }]));
     account.doctor(&["--layer", "MINE"]).ended(0);
     let account = Account::good().with("mappings./0/FunctionResponseTypes", json!([]));
     account.doctor(&["--whole-batch"]).ended(0).says(&["the whole batch comes back"]);

@@ -68,7 +68,15 @@ async fn a_renewal_and_a_takeover_that_come_between_look_and_write_are_respected
         let write = proxy.inject_where(1, |passing| (passing.operation != "GetItem").then_some(Fault::HoldRequest));
         let version = held.version.to_string();
         let mut command = program(&[
-            "free", "orders:1", "--if-version", &version, "--table", "locks", "--format", format.name(), "--endpoint-url",
+            "free",
+            "orders:1",
+            "--if-version",
+            &version,
+            "--table",
+            "locks",
+            "--format",
+            format.name(),
+            "--endpoint-url",
             proxy.url(),
         ]);
         let child = tokio::task::spawn_blocking(move || command.output().unwrap());

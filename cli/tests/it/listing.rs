@@ -63,7 +63,11 @@ async fn rows_of_others_and_broken_ones_are_told_and_nothing_of_them_reaches_the
     stage.put(&[("key", s("broken")), ("format", s("leasehold/1")), ("version", s("1")), ("owner", s("me"))]).await;
     for arguments in [vec!["list"], vec!["list", "--all"], vec!["show", evil], vec!["show", "broken"]] {
         let ran = stage.run(&arguments).ended(1);
-        assert!(!ran.out.chars().any(|c| c.is_control() && c != '\n') && !ran.out.contains('\u{202e}'), "{:?}", ran.out);
+        assert!(
+            !ran.out.chars().any(|c| c.is_control() && c != '\n') && !ran.out.contains('\u{202e}'),
+            "{:?}",
+            ran.out
+        );
     }
     let ran = stage.run(&["list"]).ended(1);
     ran.says(&["foreign", "malformed", "evil\\u{1b}]0;owned", "2 that can't be used"]);
@@ -73,7 +77,8 @@ async fn rows_of_others_and_broken_ones_are_told_and_nothing_of_them_reaches_the
 
 #[tokio::test]
 async fn a_namespace_and_a_sort_key_say_which_rows_are_meant() {
-    let table = Table { sort_key: Some(("sk".into(), "lock".into())), key_attribute: "pk".into(), ..Table::new("locks") };
+    let table =
+        Table { sort_key: Some(("sk".into(), "lock".into())), key_attribute: "pk".into(), ..Table::new("locks") };
     let stage = Stage::with(LockTable::new("locks").partition_key("pk").sort_key("sk"), table).await;
     stage.take("prod/orders:1", LEASE).await;
     stage.take("test/orders:1", LEASE).await;

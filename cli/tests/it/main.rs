@@ -3,8 +3,8 @@
 
 mod accounts;
 mod checking;
-mod crowd;
 mod creating;
+mod crowd;
 mod doctoring;
 mod freeing;
 mod listing;

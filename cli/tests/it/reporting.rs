@@ -28,7 +28,13 @@ fn lines() -> String {
 fn lines_add_up() {
     let told = run_with_input(&["report", "--json"], &lines()).ended(0).json();
     for (field, expected) in [
-        ("lines", 9), ("events", 8), ("acquired", 2), ("acquired_at_once", 1), ("took_over", 1), ("attempts", 4), ("busy", 1),
+        ("lines", 9),
+        ("events", 8),
+        ("acquired", 2),
+        ("acquired_at_once", 1),
+        ("took_over", 1),
+        ("attempts", 4),
+        ("busy", 1),
     ] {
         assert_eq!(told[field], expected, "{field}: {told:#}");
     }
@@ -44,12 +50,19 @@ fn lines_add_up() {
 
     let ran = run_with_input(&["report"], &lines()).ended(0);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
-    ran.says(&["4 leases", "2, 1 of them at once, 1 taken over", "1 refused, 25.0 %", "a\\u{1b}[31m", "would have let 0 wait, refused 1"]);
+    ran.says(&[
+        "4 leases",
+        "2, 1 of them at once, 1 taken over",
+        "1 refused, 25.0 %",
+        "a\\u{1b}[31m",
+        "would have let 0 wait, refused 1",
+    ]);
 }
 
 #[test]
 fn a_lost_lease_is_a_problem() {
-    let lost = r#"{"message":"lost","key":"a","request_id":"1","reason":"the row was deleted","target":"leasehold::keeper"}"#;
+    let lost =
+        r#"{"message":"lost","key":"a","request_id":"1","reason":"the row was deleted","target":"leasehold::keeper"}"#;
     run_with_input(&["report"], &format!("{}{lost}\n", lines())).ended(1).says(&["1 the row was deleted"]);
 }
 

@@ -17,7 +17,12 @@ async fn free_absent_held_and_foreign_rows_are_explained() {
     let ran = stage.run(&["show", "orders:1", "--once"]).ended(0);
     let free = format!("leaseholdctl free orders:1 --if-version {version} --table locks");
     ran.says(&[
-        "ship-orders (version 7)", "c0ffee-1", "orders:{detail.orderId}", "2023-11-14T22:13:20Z", "renewal is due every 10s", &free,
+        "ship-orders (version 7)",
+        "c0ffee-1",
+        "orders:{detail.orderId}",
+        "2023-11-14T22:13:20Z",
+        "renewal is due every 10s",
+        &free,
     ]);
     stage.release("orders:1", &held).await;
     stage.run(&["show", "orders:1"]).ended(0).says(&["nobody holds it", &version]);

@@ -11,11 +11,11 @@ use super::{DynamoDb, failed, format_of};
 use crate::clock::{Now, Wall};
 use crate::protocol::{Failure, FailureKind, HeldRow, Outcome, Request, Row, free_until};
 use crate::session::Table;
+use crate::store::Lock;
 use crate::store::errors::{ROUTE, failure};
 use crate::store::row_format::{Expressions, Item, primary_key};
 use crate::store::witness::Witness;
 use crate::store::write::{self, Reply};
-use crate::store::Lock;
 
 /// Which rows of a table are wanted, and how they are read.
 #[derive(Clone, Debug)]

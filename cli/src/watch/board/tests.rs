@@ -61,7 +61,11 @@ fn another_owner_is_a_takeover_only_after_a_whole_lease_without_a_change() {
 #[test]
 fn a_renewal_in_time_is_never_overdue() {
     let (board, told) = play(&[
-        &[("a", row(1, 1))], &[("a", row(1, 1))], &[("a", row(1, 2))], &[("a", row(1, 2))], &[("a", row(1, 2))],
+        &[("a", row(1, 1))],
+        &[("a", row(1, 1))],
+        &[("a", row(1, 2))],
+        &[("a", row(1, 2))],
+        &[("a", row(1, 2))],
     ]);
     assert_eq!((told, board.overdue()), (vec![], 0));
 }

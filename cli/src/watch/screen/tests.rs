@@ -74,9 +74,11 @@ fn q_escape_and_control_c_end_it_and_arrows_stay_within_the_rows() {
     assert_eq!(view.scrolled, 2);
     assert!(drawn(&mut view, &board, Duration::ZERO).iter().any(|line| line.contains("k2")));
     assert!(!view.handle(&key(KeyCode::Char('c'), KeyModifiers::NONE), &board));
-    for (code, modifiers) in
-        [(KeyCode::Char('q'), KeyModifiers::NONE), (KeyCode::Esc, KeyModifiers::NONE), (KeyCode::Char('c'), KeyModifiers::CONTROL)]
-    {
+    for (code, modifiers) in [
+        (KeyCode::Char('q'), KeyModifiers::NONE),
+        (KeyCode::Esc, KeyModifiers::NONE),
+        (KeyCode::Char('c'), KeyModifiers::CONTROL),
+    ] {
         assert!(view.handle(&key(code, modifiers), &board));
     }
 }
