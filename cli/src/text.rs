@@ -68,7 +68,7 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {
         // What a shell of today takes for these characters.
-        let escaped: String = text.chars().map(|c| ansi_c(c)).collect();
+        let escaped: String = text.chars().map(ansi_c).collect();
         return format!("$'{escaped}'");
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -64,7 +64,10 @@ async fn a_renewal_is_told_by_two_looks() {
 async fn a_lock_that_passes_on_or_is_given_back_meanwhile_is_told() {
     let stage = Stage::new().await;
     let held = stage.take("orders:1", LEASE).await;
-    let ran = watched(&stage, "orders:1", async |stage| drop(stage.take_over("orders:1", &held, LEASE).await)).await;
+    let ran = watched(&stage, "orders:1", async |stage| {
+        stage.take_over("orders:1", &held, LEASE).await;
+    })
+    .await;
     assert_eq!(ran.ended(0).json()["observed"]["came"], "handed_on");
     let held = stage.take("orders:2", LEASE).await;
     let ran = watched(&stage, "orders:2", async |stage| stage.release("orders:2", &held).await).await;
