@@ -62,29 +62,25 @@ async fn what_nobody_holds_can_not_be_freed() {
 #[tokio::test]
 async fn a_renewal_and_a_takeover_that_come_between_look_and_write_are_respected() {
     for format in Format::ALL {
-        let stage = Stage::speaking(format).await;
-        let mut held = stage.take("orders:1", LEASE).await;
-        let proxy = FaultProxy::start(stage.dynamodb.url()).unwrap();
-        let write = proxy.inject_where(1, |passing| (passing.operation != "GetItem").then_some(Fault::HoldRequest));
-        let version = held.version.to_string();
-        let mut command = program(&[
-            "free",
-            "orders:1",
-            "--if-version",
-            &version,
-            "--table",
-            "locks",
-            "--format",
-            format.name(),
-            "--endpoint-url",
-            proxy.url(),
-        ]);
-        let child = tokio::task::spawn_blocking(move || command.output().unwrap());
-        write.reached(LONG).await.unwrap();
-        stage.renew("orders:1", &mut held).await;
-        write.open();
-        Ran::of(child.await.unwrap()).ended(1).says(&["nothing was freed", &held.version.to_string()]);
-        assert!(matches!(row(&stage, "orders:1").await, Row::Held(row) if row.version == held.version));
+        for takeover in [false, true] {
+            let stage = Stage::speaking(format).await;
+            let mut held = stage.take("orders:1", LEASE).await;
+            let proxy = FaultProxy::start(stage.dynamodb.url()).unwrap();
+            let write = proxy.inject_where(1, |passing| (passing.operation != "GetItem").then_some(Fault::HoldRequest));
+            let version = held.version.to_string();
+            let lock = ["free", "orders:1", "--if-version", &version, "--table", "locks", "--format", format.name()];
+            let mut command = program(&[&lock[..], &["--endpoint-url", proxy.url()]].concat());
+            let child = tokio::task::spawn_blocking(move || command.output().unwrap());
+            write.reached(LONG).await.unwrap();
+            if takeover {
+                held = stage.take_over("orders:1", &held, LEASE).await;
+            } else {
+                stage.renew("orders:1", &mut held).await;
+            }
+            write.open();
+            Ran::of(child.await.unwrap()).ended(1).says(&["nothing was freed", &held.version.to_string()]);
+            assert!(matches!(row(&stage, "orders:1").await, Row::Held(row) if row.version == held.version));
+        }
     }
 }
 
