@@ -7,6 +7,7 @@ use leasehold::clock::Wall;
 use leasehold::protocol::{Format, HeldRow, Outcome, Row};
 use serde_json::json;
 
+use crate::asking;
 use crate::aws::PATIENCE;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::lock;
@@ -45,7 +46,7 @@ impl Free {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
         let (chosen, store, _) = self.table.open().await?;
         let key = chosen.full_key(&self.key);
-        let seen = store.look(&chosen.table, &key, PATIENCE).await?.found.row;
+        let seen = asking::look(&store, &chosen.table, &key).await?.found.row;
         let held = match &seen {
             Row::Held(held) if held.version.to_string() == self.if_version => held,
             other => return self.tell(&chosen, json, None, other),

@@ -8,7 +8,7 @@ use leasehold::protocol::Row;
 use leasehold::store::{FoundRow, Page, Scan};
 use serde_json::json;
 
-use crate::aws::PATIENCE;
+use crate::asking;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::lock;
 use crate::options::TableOptions;
@@ -72,7 +72,7 @@ impl List {
         let mut printer = Printer::new(json, &chosen.table.name)?;
         let mut from = None;
         loop {
-            let page = store.scan(&scan, from.take(), PATIENCE).await?;
+            let page = asking::page(&store, &scan, from.take()).await?;
             printer.page(&page, |found| self.wants(found, page.date))?;
             from = page.next;
             if from.is_none() {

@@ -3,7 +3,7 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `arguments` | the command line as a whole; what its exit status means |
-//! | `aws`, `options` | which AWS, which table |
+//! | `aws`, `options`, `asking` | which AWS, which table; reads that are tried again |
 //! | `table`, `doctor` | whether a table and a function are set up right |
 //! | `list`, `show`, `watch`, `free` | what is held, by whom, since when |
 //! | `report`, `cost` | what happened, from the log's lines; what it costs |
@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod asking;
 mod aws;
 mod cost;
 mod doctor;

@@ -8,7 +8,7 @@ use leasehold::store::{DynamoDb, FoundRow, Look};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::aws::PATIENCE;
+use crate::asking;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::lock::{self, millis};
 use crate::options::{Chosen, TableOptions};
@@ -71,7 +71,7 @@ impl Show {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
         let (chosen, store, _) = self.table.open().await?;
         let key = chosen.full_key(&self.key);
-        let first = store.look(&chosen.table, &key, PATIENCE).await?;
+        let first = asking::look(&store, &chosen.table, &key).await?;
         let observed = match &first.found.row {
             Row::Held(held) if !self.once => {
                 let longest = self.watch_for.unwrap_or_else(|| renewal_due(held).min(LONGEST));
@@ -178,7 +178,7 @@ async fn observe(
     loop {
         let since_unchanged = Instant::now();
         sleep(EVERY.min(longest.saturating_sub(begun.elapsed()))).await;
-        let seen = store.look(&chosen.table, key, PATIENCE).await?.found;
+        let seen = asking::look(store, &chosen.table, key).await?.found;
         let watched = begun.elapsed();
         match &seen.row {
             Row::Held(held) if held.owner == first.owner && held.version == first.version => {

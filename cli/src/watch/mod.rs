@@ -14,7 +14,7 @@ use leasehold::protocol::Row;
 use leasehold::store::{DynamoDb, Scan};
 
 use self::board::{Board, Seen};
-use crate::aws::PATIENCE;
+use crate::asking;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::options::TableOptions;
 
@@ -100,7 +100,7 @@ impl Watched<'_> {
     async fn look(&mut self, board: &mut Board) -> Result<(), Stop> {
         let (mut seen, mut from) = (Seen::default(), None);
         loop {
-            let page = self.store.scan(&self.scan, from.take(), PATIENCE).await?;
+            let page = asking::page(self.store, &self.scan, from.take()).await?;
             seen.read_units += page.read_units;
             for found in page.rows {
                 match (found.key, found.row) {

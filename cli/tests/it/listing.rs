@@ -5,9 +5,10 @@ use std::time::Duration;
 use leasehold::protocol::Format;
 use leasehold::session::Table;
 use leasehold_sandbox::LockTable;
+use leasehold_sandbox::faults::{Answer, Fault, FaultProxy};
 use serde_json::Value;
 
-use crate::stage::{Stage, s};
+use crate::stage::{Stage, run, s};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -89,6 +90,17 @@ async fn a_namespace_and_a_sort_key_say_which_rows_are_meant() {
     assert_eq!(keys(&list(&["--namespace", "prod"])), ["prod/orders:1"]);
     let show = [&["show", "orders:1", "--once", "--namespace", "test"], &options[..]].concat();
     assert_eq!(stage.run(&show).ended(0).json()["key"], "test/orders:1");
+}
+
+#[tokio::test]
+async fn a_page_that_is_throttled_is_asked_for_again() {
+    let stage = Stage::new().await;
+    stage.take("orders:1", LEASE).await;
+    let proxy = FaultProxy::start(stage.dynamodb.url()).unwrap();
+    let throttled = Fault::Answer(Answer::throttled("ThrottlingException"));
+    let met = proxy.inject_where(2, move |_| Some(throttled.clone()));
+    let told = run(&["list", "--json", "--table", "locks", "--endpoint-url", proxy.url()]).ended(0).json();
+    assert_eq!((keys(&told), met.met().len()), (vec!["orders:1"], 2));
 }
 
 #[tokio::test]
