@@ -129,6 +129,8 @@ pub mod layer;
 mod lease;
 pub mod metrics;
 #[doc(hidden)]
+pub mod operator;
+#[doc(hidden)]
 pub mod protocol;
 #[doc(hidden)]
 pub mod session;
