@@ -84,8 +84,9 @@ async fn contend(store: &DynamoDb, contender: u64) {
             request_id: uuid_like(),
             template: "orders:{detail.orderId}".into(),
             acquired_at: None,
+            ..HolderInfo::default()
         };
-        let lock = Lock { table: Table::new("locks"), key, holder };
+        let lock = Lock { table: Table::new("locks"), key, holder, attributes: Default::default() };
         let (owner, version) = match take(store, &lock).await {
             Some(taken) => taken,
             None => {

@@ -33,7 +33,12 @@ fn nobodys(chosen: &Chosen) -> String {
 
 /// Tries each action that functions need, and then those of operators.
 pub(super) async fn try_all(chosen: &Chosen, store: &DynamoDb, client: &Client) -> Tried {
-    let lock = Lock { table: chosen.table.clone(), key: nobodys(chosen), holder: HolderInfo::default(), attributes: Default::default() };
+    let lock = Lock {
+        table: chosen.table.clone(),
+        key: nobodys(chosen),
+        holder: HolderInfo::default(),
+        attributes: Default::default(),
+    };
     let mut tried = Tried { findings: Vec::new(), clock: None, ttls: Vec::new() };
     for (action, how, request) in requests(chosen.format) {
         let sent = SystemTime::now();

@@ -127,8 +127,9 @@ impl Stage {
             request_id: "c0ffee-1".into(),
             template: "orders:{detail.orderId}".into(),
             acquired_at: None,
+            ..HolderInfo::default()
         };
-        Lock { table: self.table.clone(), key: key.to_owned(), holder }
+        Lock { table: self.table.clone(), key: key.to_owned(), holder, attributes: Default::default() }
     }
 
     /// Takes a lock with a lease of this length, as a keeper does; answers its owner and version.
