@@ -202,3 +202,17 @@ async fn a_keeper_that_never_answers_is_given_up_before_the_deadline() {
         keeper.join().unwrap();
     }
 }
+
+#[tokio::test]
+async fn the_log_shows_the_message_of_a_refusal() {
+    let keeper = Keeper::bind();
+    let layer = keeper.layer("orders:{id}").build().unwrap();
+    let keeper = std::thread::spawn(move || {
+        keeper.accept_hello();
+        keeper.accept().hear("begin");
+    });
+    let refused = layer.layer(service_fn(unlocked_handler)).call(event(json!({}))).await.unwrap_err();
+    keeper.join().unwrap();
+    let logged = format!("{refused:?}"); // as `lambda_runtime` does
+    assert!(logged.starts_with("KeyNotFound: no lock key from `orders:{id}`"), "{logged}");
+}
