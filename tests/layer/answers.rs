@@ -43,7 +43,7 @@ async fn busy_names_the_holder_and_when_to_try_again() {
     let before = metrics::counts();
     let error = answered(keeper, layer, busy()).await.unwrap_err();
     assert_eq!(error.error_type, "LeaseBusy");
-    for words in ["`orders:A-17`", "billing (request r-other)", "waited 2s", "11s", "on_busy"] {
+    for words in ["`orders:A-17`", "billing (request r-other)", "waited 2s", "11s", "raise `max_wait`"] {
         assert!(error.error_message.contains(words), "{words}: {}", error.error_message);
     }
     for words in ["throttl", "unavailable", "denied", "permission"] {
