@@ -16,6 +16,8 @@ mod store;
 mod time;
 mod transaction;
 
+use std::fmt;
+
 use lambda_runtime::Diagnostic;
 use thiserror::Error as ThisError;
 
@@ -66,7 +68,7 @@ macro_rules! sum {
         /// }
         /// # let _ = before_the_charge;
         /// ```
-        #[derive(Debug, ThisError)]
+        #[derive(ThisError)]
         #[non_exhaustive]
         pub enum Error {
             $($(#[$doc])* #[error(transparent)] $name(#[from] $name),)+
@@ -192,6 +194,14 @@ impl Error {
                 | Self::StoreRejected(_)
                 | Self::AcquireRefused(_)
         )
+    }
+}
+
+/// Its name and its message: `lambda_runtime` logs what an invocation fails with by its `Debug`, and that line may be all
+/// that a log shows.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {self}", self.error_type())
     }
 }
 

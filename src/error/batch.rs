@@ -22,8 +22,8 @@ pub struct NotABatch {
 /// the handler's type that is wrong.
 #[derive(Debug, Error)]
 #[error(
-    "none of the batch's records ({records}) can be worked on, with a template, or closure, and a handler that are for single \
-     records: under `per_record` neither sees the whole event; the first one: {first}"
+    "none of the batch's records ({records}) can be worked on; the key and the handler are for a single record: under \
+     `per_record` neither sees the whole event; of the first record: {first}"
 )]
 #[non_exhaustive]
 pub struct NoUsableRecord {

@@ -48,7 +48,11 @@ pub struct KeyNotFound {
 }
 
 fn instead(has: &Option<String>) -> String {
-    has.as_ref().map_or_else(String::new, |has| format!("; what it has there is {has}"))
+    let Some(has) = has else { return String::new() };
+    // A path into a record, as they are written for batches, that was looked for in the whole event.
+    let batch =
+        if has == "`Records`" { "; SQS messages and a stream's records have a key each with `per_record`" } else { "" };
+    format!("; what it has there is {has}{batch}")
 }
 
 /// A request came to a route's layer whose path is none of the layer's routes. No lock was asked for.

@@ -58,7 +58,7 @@ impl<E: fmt::Debug> fmt::Debug for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease { error, .. } => error.fmt(f),
+            Self::Lease { error, .. } => fmt::Debug::fmt(error, f),
         }
     }
 }

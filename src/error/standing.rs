@@ -13,8 +13,8 @@ use crate::protocol::HolderInfo;
 /// The lock works as it should: this is never a throttle, an outage or a refusal of permission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{key}` is held by {}; waited {waited:?}, its lease can end in {retry_after:?}: try \
-     again then, raise `max_wait`, or answer with `on_busy`", name(.holder)
+    "`{key}` is held by {}; waited {waited:?}, its lease can end in {retry_after:?}: try again then, or raise `max_wait`",
+    name(.holder)
 )]
 #[non_exhaustive]
 pub struct LeaseBusy {

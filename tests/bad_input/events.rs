@@ -69,6 +69,13 @@ fn cases() -> Vec<Case<Input>> {
             "what it has there is `order_id`",
             0,
         ),
+        case(
+            WrongVersion,
+            key(ID, r#"{"Records":[{"body":"{}"}]}"#),
+            "KeyNotFound",
+            "what it has there is `Records`; SQS messages and a stream's records have a key each with `per_record`",
+            0,
+        ),
         case(Oversized, key(ID, many), "KeyNotFound", "`name_0009`, 990 more", 0),
         case(
             Other,

@@ -43,7 +43,7 @@ async fn busy_names_the_holder_and_when_to_try_again() {
     let before = metrics::counts();
     let error = answered(keeper, layer, busy()).await.unwrap_err();
     assert_eq!(error.error_type, "LeaseBusy");
-    for words in ["`orders:A-17`", "billing (request r-other)", "waited 2s", "11s", "on_busy"] {
+    for words in ["`orders:A-17`", "billing (request r-other)", "waited 2s", "11s", "raise `max_wait`"] {
         assert!(error.error_message.contains(words), "{words}: {}", error.error_message);
     }
     for words in ["throttl", "unavailable", "denied", "permission"] {
@@ -201,4 +201,18 @@ async fn a_keeper_that_never_answers_is_given_up_before_the_deadline() {
         assert!((700..2_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
         keeper.join().unwrap();
     }
+}
+
+#[tokio::test]
+async fn the_log_shows_the_message_of_a_refusal() {
+    let keeper = Keeper::bind();
+    let layer = keeper.layer("orders:{id}").build().unwrap();
+    let keeper = std::thread::spawn(move || {
+        keeper.accept_hello();
+        keeper.accept().hear("begin");
+    });
+    let refused = layer.layer(service_fn(unlocked_handler)).call(event(json!({}))).await.unwrap_err();
+    keeper.join().unwrap();
+    let logged = format!("{refused:?}"); // as `lambda_runtime` does
+    assert!(logged.starts_with("KeyNotFound: no lock key from `orders:{id}`"), "{logged}");
 }

@@ -99,10 +99,10 @@ fn values_that_no_route_has_are_errors_of_the_build() {
         (
             "orders:{orderId}",
             "/orders/{id}",
-            "`{orderId}`, which the route `/orders/{id}` does not: its parameters are `id`",
+            "`{orderId}`, which is no parameter of the route `/orders/{id}`: its parameters are `id`",
         ),
         ("orders:{pathParameters.id}", "/orders/{id}", "`{pathParameters.id}`"),
-        ("orders:{id}", "/orders", "its parameters are none"),
+        ("orders:{id}", "/orders/:id", "it has none; one is written `{name}` in the route"),
         ("orders:{id}", "orders/{id}", "does not begin with `/`"),
         ("orders:{id}", "/orders/{id", "`/orders/{id` can't be used"),
         ("orders:{id}", "/{*id}/payment", "can't be used"),

@@ -30,7 +30,8 @@
 //! ```
 //!
 //! The response of the whole is `{"batchItemFailures": [{"itemIdentifier": "…"}]}`, whatever the handler returns for a
-//! record. Which source it is, the records say themselves (`eventSource`; a FIFO queue by its name).
+//! record: what an `Ok` holds is dropped, a batch response too. By itself a handler fails its record by an `Err` or a panic.
+//! Which source it is, the records say themselves (`eventSource`; a FIFO queue by its name).
 //!
 //! # A worker of whole events that is there already
 //!

@@ -133,10 +133,13 @@ fn without_parameter(template: &Template, route: &str) -> Vec<String> {
     let missing = template.placeholders().filter_map(|placeholder| {
         let Placeholder::Event(path) = placeholder else { return None };
         let has_it = matches!(path.segments(), [Segment::Name(name)] if names.contains(&name.as_str()));
-        let has = if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) };
-        (!has_it).then(|| {
-            format!("the key template has `{{{path}}}`, which the route `{route}` does not: its parameters are {has}")
-        })
+        let has = if names.is_empty() {
+            "it has none; one is written `{name}` in the route".to_owned()
+        } else {
+            format!("its parameters are `{}`", names.join("`, `"))
+        };
+        (!has_it)
+            .then(|| format!("the key template has `{{{path}}}`, which is no parameter of the route `{route}`: {has}"))
     });
     missing.collect()
 }
