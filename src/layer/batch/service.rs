@@ -49,8 +49,25 @@ where
     }
 
     fn call(&mut self, event: LambdaEvent<Box<RawValue>>) -> Self::Future {
+        if answers_for_a_batch::<S::Response>() {
+            tracing::error!(
+                layer = self.plan.core.name(),
+                response = std::any::type_name::<S::Response>(),
+                "under `per_record` the handler answers for one record, and this one answers for a batch: what it reports as \
+                 failed counts as done and is deleted; return an error for a record that failed"
+            );
+        }
         BatchFuture::new(self.plan.clone(), self.shape.clone(), self.inner.clone(), event)
     }
+}
+
+/// Whether this is what handlers of whole batches answer with, as far as its name tells: one of them was turned into a
+/// handler of single records halfway then.
+fn answers_for_a_batch<R>() -> bool {
+    let name = std::any::type_name::<R>();
+    ["BatchResponse", "KinesisEventResponse", "DynamoDbEventResponse"]
+        .iter()
+        .any(|of_batches| name.ends_with(of_batches))
 }
 
 // By hand: neither the payload's type nor the closures need to be cloned. No readiness is inherited, as none is kept.
@@ -63,5 +80,21 @@ impl<S: Clone, T, K, V> Clone for BatchService<S, T, K, V> {
 impl<S: fmt::Debug, T, K, V> fmt::Debug for BatchService<S, T, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BatchService").field("layer", &self.plan.core.name()).field("inner", &self.inner).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_lambda_events::event::sqs::SqsBatchResponse;
+    use aws_lambda_events::streams::{DynamoDbEventResponse, KinesisEventResponse};
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn answers_for_batches_are_told_from_those_for_records() {
+        assert!(answers_for_a_batch::<SqsBatchResponse>() && answers_for_a_batch::<BatchResponse>());
+        assert!(answers_for_a_batch::<KinesisEventResponse>() && answers_for_a_batch::<DynamoDbEventResponse>());
+        assert!(!answers_for_a_batch::<Value>() && !answers_for_a_batch::<()>());
     }
 }
