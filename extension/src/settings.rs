@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use leasehold::keeper::MetricLines;
 use leasehold::session::Table;
 
 use crate::api::{BadEndpoint, Endpoint, Events};
@@ -23,6 +24,10 @@ pub struct Settings {
     pub socket: PathBuf,
     /// The lock table of the environment, which the first connection is tried out on; layers name theirs themselves.
     pub table: Option<Table>,
+    /// The function's name, as metrics tell it.
+    pub function: Option<String>,
+    /// Which metrics are written.
+    pub metrics: MetricLines,
 }
 
 impl Settings {
@@ -37,6 +42,8 @@ impl Settings {
             endpoint: Endpoint::parse(&endpoint.to_string_lossy()),
             managed_instances: initialization.is_some_and(|kind| kind == "lambda-managed-instances"),
             socket: socket.map_or_else(|| SOCKET.into(), PathBuf::from),
+            function: text(&variable, "AWS_LAMBDA_FUNCTION_NAME"),
+            metrics: metrics(&variable),
             table: table(variable),
         })
     }
@@ -54,8 +61,23 @@ impl Settings {
     }
 }
 
+fn text(variable: &impl Fn(&str) -> Option<OsString>, name: &str) -> Option<String> {
+    variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
+}
+
+/// Which metrics are asked for. A value that is none is told, and the usual ones are written.
+fn metrics(variable: &impl Fn(&str) -> Option<OsString>) -> MetricLines {
+    let Some(asked) = variable("LEASEHOLD_METRICS").filter(|value| !value.is_empty()) else {
+        return MetricLines::default();
+    };
+    MetricLines::read(&asked.to_string_lossy()).unwrap_or_else(|problem| {
+        tracing::warn!("LEASEHOLD_METRICS: {problem}; `on` is taken");
+        MetricLines::default()
+    })
+}
+
 fn table(variable: impl Fn(&str) -> Option<OsString>) -> Option<Table> {
-    let text = |name| variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    let text = |name| text(&variable, name);
     let mut table = Table::new(text("LEASEHOLD_TABLE")?);
     if let Some(attribute) = text("LEASEHOLD_KEY_ATTRIBUTE") {
         table.key_attribute = attribute;
@@ -103,6 +125,20 @@ mod tests {
         let sort_key = Some(("SK".to_owned(), "lock".to_owned()));
         let expected = Table { key_attribute: "PK".to_owned(), sort_key, ..Table::new("t") };
         assert_eq!(read("leasehold", &own).unwrap().table, Some(expected));
+    }
+
+    #[test]
+    fn which_metrics_are_written_is_asked_for_and_nonsense_is_taken_for_the_usual() {
+        let lambda = ("AWS_LAMBDA_RUNTIME_API", "x:1");
+        for (value, which) in [
+            ("", MetricLines::On),
+            ("on", MetricLines::On),
+            ("full", MetricLines::Full),
+            ("off", MetricLines::Off),
+            ("FULL", MetricLines::On),
+        ] {
+            assert_eq!(read("x", &[lambda, ("LEASEHOLD_METRICS", value)]).unwrap().metrics, which, "{value}");
+        }
     }
 
     #[test]

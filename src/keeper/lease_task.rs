@@ -24,6 +24,7 @@ use super::outbox::Outbox;
 use super::requests::{Arrived, Purpose, Requests};
 use super::shared::{Shared, set};
 use super::state::{Ask, States};
+use super::tally::{StillHeld, Tally};
 use super::terms::Terms;
 use super::wording;
 use crate::clock::Mono;
@@ -43,6 +44,8 @@ pub(super) struct Assignment {
     pub(super) id: u64,
     pub(super) peer: Peer,
     pub(super) terms: Terms,
+    /// Where the leases of its template are counted.
+    pub(super) tally: Arc<Tally>,
     pub(super) counts: Arc<LeaseCounts>,
 }
 
@@ -83,6 +86,8 @@ struct TakenRow {
     took_over: bool,
     /// When the session was told of it.
     granted_at: Option<Mono>,
+    /// Counts it as held, from the grant to its end.
+    still_held: Option<StillHeld>,
     lost: bool,
     /// A release changed the row, or its outcome is not known.
     freed: bool,
@@ -108,7 +113,7 @@ impl LeaseTask {
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
         Self {
             machine: Machine::Contending(Box::new(contender)),
-            requests: Requests::new(to.counts.clone()),
+            requests: Requests::new(to.tally.clone(), to.counts.clone()),
             states: States::new(to.id, to.terms.state_retention),
             state_requests: StateRequests::default(),
             release_waits_until: None,
@@ -215,6 +220,7 @@ impl LeaseTask {
         match (purpose, outcome) {
             (Purpose::Attempt(_), Outcome::Refused { row: Row::Held(held) }) if !self.refused => {
                 self.refused = true;
+                self.to.tally.counts.contended.add_one();
                 Some(held.clone())
             }
             _ => None,
@@ -237,7 +243,7 @@ impl LeaseTask {
 
     /// Counts an answer and keeps what the machine does not: which attempts are settled, and whether a row was freed.
     fn note(&mut self, purpose: Purpose, outcome: &Outcome) {
-        let counters = &self.to.shared.counters;
+        let counters = &self.to.tally.counts;
         match (purpose, outcome) {
             (Purpose::Attempt(owner), Outcome::Refused { .. }) => self.settle(owner),
             (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {
@@ -295,7 +301,10 @@ impl LeaseTask {
     /// How the lease ended, counted once, whatever became of its row.
     fn count_its_end(&mut self) {
         let Some(row) = self.row.take() else { return };
-        let counters = &self.to.shared.counters;
+        if let Some(at) = row.granted_at.filter(|_| !row.lost) {
+            self.to.tally.held(self.to.shared.now().mono.since(at));
+        }
+        let counters = &self.to.tally.counts;
         match self.order {
             _ if row.granted_at.is_none() => self.count_undone(),
             // Counted when it was lost.
@@ -311,7 +320,7 @@ impl LeaseTask {
 
     /// A row that was taken, and that nobody was told of.
     pub(super) fn count_undone(&self) {
-        self.to.shared.counters.grants_undone.add_one();
+        self.to.tally.counts.grants_undone.add_one();
         self.to.counts.undone();
     }
 

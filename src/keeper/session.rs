@@ -172,6 +172,7 @@ impl Session {
         self.leases.insert(id, Lease { subject, stateless, desk: desk.clone(), counts: counts.clone() });
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
+        let tally = shared.tallies.of(&terms.lock.holder.template);
         let task = LeaseTask::new(Assignment {
             shared,
             desk,
@@ -179,6 +180,7 @@ impl Session {
             id,
             peer: self.peer,
             terms,
+            tally,
             counts,
         });
         self.keeper.inner.tasks.spawn(task.run());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choice::{Choice, KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen, Switch};
+use super::choice::{Choice, KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen, Switch};
 use super::environment::{Environment, PREFIX};
 use super::keys::Secret;
 use super::resolved::Settings;
@@ -108,6 +108,8 @@ impl Draft {
             managed_instances: initialization == Some("lambda-managed-instances"),
             mode,
         };
+        // The keeper's affair; but a value that it would not take is told where somebody looks.
+        let _keepers: Option<MetricLines> = read.choice("METRICS");
         check(&settings, read.problems);
         let warnings = read.unknown_names();
         (settings, warnings)

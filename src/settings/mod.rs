@@ -15,7 +15,7 @@ mod resolved;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
+pub use choice::{KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
 pub(crate) use draft::{Draft, too_long};
 pub(crate) use environment::Environment;
 pub(crate) use keys::Secret;

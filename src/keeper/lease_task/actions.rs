@@ -63,6 +63,7 @@ impl LeaseTask {
             attempts: acquired.attempts,
             took_over: acquired.took_over,
             granted_at: None,
+            still_held: None,
             lost: false,
             freed: false,
             told_validity: None,
@@ -109,21 +110,27 @@ impl LeaseTask {
             return;
         }
         row.granted_at = Some(now);
+        row.still_held = Some(self.to.tally.hold());
         event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
         self.to.counts.granted(waited_ms);
-        self.to.shared.counters.granted.add_one();
+        self.to.tally.waited(now.since(self.asked));
+        self.to.tally.counts.granted.add_one();
         if took_over {
-            self.to.shared.counters.takeovers.add_one();
+            self.to.tally.counts.takeovers.add_one();
         }
         self.hear_progress();
     }
 
     fn tell_verdict(&mut self, verdict: Verdict) {
-        let waited_ms = millis(self.to.shared.now().mono.since(self.asked));
+        let waited = self.to.shared.now().mono.since(self.asked);
+        let waited_ms = millis(waited);
         event_log::verdict(&self.to.terms.lock, &verdict, waited_ms);
         match &verdict {
-            Verdict::Busy(_) => self.to.shared.counters.busy.add_one(),
-            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.shared.counters.failed.add_one(),
+            Verdict::Busy(_) => {
+                self.to.tally.counts.busy.add_one();
+                self.to.tally.waited(waited);
+            }
+            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.tally.counts.failed.add_one(),
             Verdict::Cancelled => {}
         }
         self.tell(Stage::Over, &wording::verdict(self.to.id, verdict, &self.to.terms.lock.table.name));
@@ -133,8 +140,14 @@ impl LeaseTask {
         let Some(row) = &mut self.row else { return };
         row.lost = true;
         let owner = row.owner;
-        if row.granted_at.is_some() {
-            self.to.shared.counters.lost.add_one();
+        row.still_held = None;
+        let counts = &self.to.tally.counts;
+        if let Some(at) = row.granted_at {
+            let now = self.to.shared.now().mono;
+            let after_work = self.to.terms.renewals.covered_by.is_some_and(|end_of_work| now >= end_of_work);
+            let count = if after_work && reason == LossReason::Expired { &counts.expired } else { &counts.lost };
+            count.add_one();
+            self.to.tally.held(now.since(at));
         }
         let reason = match (reason, &self.not_renewed) {
             (LossReason::Expired, Some(failure)) => wording::cut(format!("{reason}, the last one: {failure}")),
@@ -160,12 +173,12 @@ impl LeaseTask {
             Ok(()) => {
                 let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
                 event_log::released(lock, row.owner, row.version, millis(held.unwrap_or_default()), reason);
-                self.to.shared.counters.released.add_one();
+                self.to.tally.counts.released.add_one();
                 self.not_freed = None;
             }
             Err(failure) => {
                 event_log::not_released(lock, row.owner, row.version, reason, &failure);
-                self.to.shared.counters.release_failures.add_one();
+                self.to.tally.counts.release_failures.add_one();
                 self.not_freed = Some(failure);
             }
         }

@@ -62,16 +62,17 @@ impl LeaseTask {
         let Some(request) = self.states.poll_request(now, holder.owner(), may_write) else { return };
         let limit = LONGEST.min(self.to.terms.settings.lease / 3).min(left).max(SHORTEST);
         let (shared, lock) = (self.to.shared.clone(), self.to.terms.lock.clone());
+        let tally = self.to.tally.clone();
         let mut flight = matches!(request, StateRequest::Write(_)).then(|| shared.wire.owe());
         self.state_requests.0.spawn(async move {
-            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut()).await;
+            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), &tally).await;
             (answer, flight)
         });
     }
 
     pub(super) fn handle_state(&mut self, answer: StateAnswer) {
         if answer.outcome == StateOutcome::Written {
-            self.to.shared.counters.states_saved.add_one();
+            self.to.tally.counts.states_saved.add_one();
         }
         let Told { line, not_held } = self.states.handle_answer(self.to.shared.now(), answer);
         if let Some(line) = line {
@@ -102,15 +103,15 @@ impl LeaseTask {
     /// What a release that was sent together with a state came to, for the machine.
     pub(super) fn left(&mut self, outcome: StateOutcome) -> Outcome {
         let not_left = self.states.handle_released(&outcome);
-        let Assignment { shared, terms, .. } = &self.to;
+        let Assignment { tally, terms, .. } = &self.to;
         if let Some(reason) = &not_left {
-            shared.counters.states_not_left.add_one();
+            tally.counts.states_not_left.add_one();
             let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
             tracing::warn!(target: "leasehold::keeper", %table, %key, %request_id, reason, "state not left");
         }
         match outcome {
             StateOutcome::Written => {
-                shared.counters.states_saved.add_one();
+                tally.counts.states_saved.add_one();
                 Outcome::Written { version: Version::Counter(0) }
             }
             StateOutcome::NotHeld(row) => Outcome::Refused { row },
