@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{Clock, Wall};
-use leasehold::keeper::{Keeper, KeeperOptions};
+use leasehold::keeper::{Keeper, KeeperOptions, MetricLines};
 use leasehold::store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
@@ -47,7 +47,11 @@ pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>, l
     let home = Arc::new(ExtensionHome::new(clock.clone(), journal.clone(), !settings.managed_instances));
     let options = KeeperOptions { managed_instances: settings.managed_instances };
     let keeper = Keeper::new(store, clock.clone(), home.clone(), options);
-    let metrics = Metrics::new(&keeper, settings.metrics, settings.function.clone(), lines);
+    let which = settings.metrics.clone().unwrap_or_else(|problem| {
+        tracing::warn!("LEASEHOLD_METRICS: {problem}; the usual metrics are written");
+        MetricLines::default()
+    });
+    let metrics = Metrics::new(&keeper, which, settings.function.clone(), lines);
 
     let listener = bind(&settings).await;
     // Its notes are another keeper's where one lives there.

@@ -26,8 +26,8 @@ pub struct Settings {
     pub table: Option<Table>,
     /// The function's name, as metrics tell it.
     pub function: Option<String>,
-    /// Which metrics are written.
-    pub metrics: MetricLines,
+    /// Which metrics are written. What is none is told in the log, and the usual ones are written.
+    pub metrics: Result<MetricLines, String>,
 }
 
 impl Settings {
@@ -65,15 +65,9 @@ fn text(variable: &impl Fn(&str) -> Option<OsString>, name: &str) -> Option<Stri
     variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
 }
 
-/// Which metrics are asked for. A value that is none is told, and the usual ones are written.
-fn metrics(variable: &impl Fn(&str) -> Option<OsString>) -> MetricLines {
-    let Some(asked) = variable("LEASEHOLD_METRICS").filter(|value| !value.is_empty()) else {
-        return MetricLines::default();
-    };
-    MetricLines::read(&asked.to_string_lossy()).unwrap_or_else(|problem| {
-        tracing::warn!("LEASEHOLD_METRICS: {problem}; `on` is taken");
-        MetricLines::default()
-    })
+fn metrics(variable: &impl Fn(&str) -> Option<OsString>) -> Result<MetricLines, String> {
+    let asked = variable("LEASEHOLD_METRICS").filter(|value| !value.is_empty());
+    asked.map_or_else(|| Ok(MetricLines::default()), |asked| MetricLines::read(&asked.to_string_lossy()))
 }
 
 fn table(variable: impl Fn(&str) -> Option<OsString>) -> Option<Table> {
@@ -128,17 +122,16 @@ mod tests {
     }
 
     #[test]
-    fn which_metrics_are_written_is_asked_for_and_nonsense_is_taken_for_the_usual() {
+    fn which_metrics_are_written_is_asked_for() {
         let lambda = ("AWS_LAMBDA_RUNTIME_API", "x:1");
-        for (value, which) in [
-            ("", MetricLines::On),
-            ("on", MetricLines::On),
-            ("full", MetricLines::Full),
-            ("off", MetricLines::Off),
-            ("FULL", MetricLines::On),
-        ] {
-            assert_eq!(read("x", &[lambda, ("LEASEHOLD_METRICS", value)]).unwrap().metrics, which, "{value}");
+        let metrics = |value| read("x", &[lambda, ("LEASEHOLD_METRICS", value)]).unwrap().metrics;
+        for (value, which) in
+            [("", MetricLines::On), ("on", MetricLines::On), ("full", MetricLines::Full), ("off", MetricLines::Off)]
+        {
+            assert_eq!(metrics(value), Ok(which), "{value}");
         }
+        assert!(metrics("FULL").unwrap_err().contains("`full`"));
+        assert_eq!(read("x", &[lambda]).unwrap().metrics, Ok(MetricLines::On));
     }
 
     #[test]

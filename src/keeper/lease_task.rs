@@ -26,6 +26,7 @@ use super::shared::{Shared, set};
 use super::state::{Ask, States};
 use super::tally::{StillHeld, Tally};
 use super::terms::Terms;
+use super::trail::{Step, Trail};
 use super::wording;
 use crate::clock::Mono;
 use crate::protocol::{Contender, Failure, HeldRow, Outcome, OwnerId, Row, Validity};
@@ -61,6 +62,8 @@ pub(super) struct LeaseTask {
     release_waits_until: Option<Mono>,
     closing: watch::Receiver<bool>,
     asked: Mono,
+    /// What happened of late, for the line that tells why there is no lease, or no more.
+    trail: Trail,
     /// The attempts that the home was told of and not yet that they are settled.
     noted: Vec<OwnerId>,
     row: Option<TakenRow>,
@@ -119,6 +122,7 @@ impl LeaseTask {
             release_waits_until: None,
             closing: to.shared.closing.subscribe(),
             asked: now.mono,
+            trail: Trail::new(now.mono),
             noted: Vec::new(),
             row: None,
             order: None,
@@ -184,6 +188,7 @@ impl LeaseTask {
                 if let Some(left) = left {
                     answer.outcome = self.left(left);
                 }
+                self.trail.note(self.to.shared.now().mono, Step::answered(purpose.as_str(), &answer.outcome));
                 self.note(purpose, &answer.outcome);
                 let held = self.first_refusal(purpose, &answer.outcome);
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
@@ -272,6 +277,7 @@ impl LeaseTask {
     /// The session, or the keeper's end, wants the lease given back.
     fn give_back(&mut self, order: GiveBack) {
         self.order = Some(order);
+        self.trail.note(self.to.shared.now().mono, Step::GivenBack(order));
         self.debt = self.to.desk.take_debt();
         let Assignment { shared, terms, .. } = &self.to;
         if let Some(row) = &self.row {

@@ -57,6 +57,8 @@ mod tasks;
 #[cfg(feature = "in-process")]
 mod terms;
 #[cfg(feature = "in-process")]
+mod trail;
+#[cfg(feature = "in-process")]
 mod wire;
 #[cfg(feature = "in-process")]
 mod wording;

@@ -31,6 +31,16 @@ impl Purpose {
             Request::Read => Self::Look,
         }
     }
+
+    /// As it stands in the log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempt(_) => "attempt",
+            Self::Renewal => "renew",
+            Self::Release => "release",
+            Self::Look => "look",
+        }
+    }
 }
 
 /// An answer, with what it answers.

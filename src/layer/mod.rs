@@ -38,6 +38,7 @@ mod payload;
 pub mod route;
 mod service;
 mod step;
+mod wait_span;
 mod watch;
 
 use std::fmt;

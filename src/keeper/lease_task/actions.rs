@@ -8,6 +8,7 @@ use crate::keeper::event_log;
 use crate::keeper::machine::Machine;
 use crate::keeper::requests::Purpose;
 use crate::keeper::terms::Terms;
+use crate::keeper::trail::Step;
 use crate::keeper::wording::{self, millis};
 use crate::protocol::{
     Acquired, Action, Contender, Failure, FencingToken, Holder, LossReason, OwnerId, Request, RequestId, Verdict,
@@ -23,6 +24,9 @@ impl LeaseTask {
     pub(super) fn pump(&mut self) {
         self.tell_standing();
         while let Some(action) = self.machine.poll_action() {
+            if let Some(step) = step(&action) {
+                self.trail.note(self.to.shared.now().mono, step);
+            }
             match action {
                 Action::Send { id, request, timeout } => self.send(id, request, timeout),
                 Action::Acquired { acquired, unwanted } => self.hold(acquired, unwanted),
@@ -124,7 +128,7 @@ impl LeaseTask {
     fn tell_verdict(&mut self, verdict: Verdict) {
         let waited = self.to.shared.now().mono.since(self.asked);
         let waited_ms = millis(waited);
-        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms);
+        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms, &self.trail);
         match &verdict {
             Verdict::Busy(_) => {
                 self.to.tally.counts.busy.add_one();
@@ -153,7 +157,7 @@ impl LeaseTask {
             (LossReason::Expired, Some(failure)) => wording::cut(format!("{reason}, the last one: {failure}")),
             _ => reason.to_string(),
         };
-        event_log::lost(&self.to.terms.lock, owner, row.version, &reason);
+        event_log::lost(&self.to.terms.lock, owner, row.version, &reason, &self.trail);
         self.tell_lost(owner, &reason);
         self.end_states(&reason);
         self.settle(owner);
@@ -199,4 +203,15 @@ impl LeaseTask {
             self.to.shared.standings.hold(row.owner, validity);
         }
     }
+}
+
+/// What an action leaves in the trail.
+fn step(action: &Action) -> Option<Step> {
+    Some(match action {
+        Action::Send { request, .. } => Step::sent(request),
+        Action::Granted { .. } => Step::Granted,
+        Action::AtRisk => Step::AtRisk,
+        Action::Secured => Step::Secured,
+        _ => return None,
+    })
 }

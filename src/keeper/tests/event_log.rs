@@ -130,3 +130,30 @@ async fn each_way_to_the_end_is_told_by_its_name() {
     );
     assert_eq!(lines.about("expires")[3]["took_over"], true);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_and_a_lost_lease_tell_their_last_steps_in_one_line() {
+    let lines = Lines::collect();
+    let world = World::new();
+    let mut client = world.begin().await;
+    let grant = client.take(1, "stepped").await;
+    let mut second = world.begin().await;
+    second.acquire(Acquire { wait_ms: 80, ..acquire(1, "stepped") }).await;
+    second.receive().await;
+    world.store.put("stepped", Row::Absent);
+    sleep(30 * SECOND).await;
+
+    let told = lines.about("stepped");
+    let trail = |message: &str| {
+        let line = told.iter().find(|line| line["message"] == message).unwrap();
+        line["trail"].as_str().unwrap().to_owned()
+    };
+    let holder = &grant.owner.to_string()[..8];
+    let busy = trail("busy");
+    assert!(busy.starts_with("0 ms acquire as "), "{busy}");
+    assert!(busy.contains(&format!("; 5 ms attempt: refused, held by {holder}; ")), "{busy}");
+    assert!(busy.contains(" ms look; ") && busy.contains(&format!(" ms look: held by {holder}")), "{busy}");
+    let lost = trail("lost");
+    let end = "5 ms attempt: written; 5 ms granted; 10005 ms renew; 10010 ms renew: refused, free";
+    assert!(lost.ends_with(end), "{lost}");
+}

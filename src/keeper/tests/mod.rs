@@ -11,6 +11,7 @@ mod in_process;
 mod looks;
 mod loss;
 mod memory_store;
+mod metrics;
 mod pause;
 mod quiesce;
 mod release;

@@ -181,6 +181,11 @@ impl World {
         client
     }
 
+    /// Wall time, in milliseconds since the Unix epoch.
+    pub(super) fn clock_ms(&self) -> u64 {
+        self.clock.now().wall.as_millis()
+    }
+
     /// Waits until no lease's task is left.
     pub(super) async fn all_ended(&self) {
         timeout(300 * SECOND, self.keeper.inner.tasks.all_ended()).await.expect("the leases' tasks end");
