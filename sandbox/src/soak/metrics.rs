@@ -122,11 +122,15 @@ impl Metrics {
         }
         let seen = |steps: &[Step]| steps.iter().filter_map(|step| seen.get(step)).sum::<u64>();
         let all = [Step::Acquire, Step::TakeOver, Step::Renew, Step::Release, Step::Read];
-        // What is cut off may never have come, and who is killed can't tell.
+        // Who is killed can't tell; and a connection that is cut may have taken its request along.
         let exactly = plan.fronts == 0.0 && plan.process_faults == 0.0;
-        for (name, seen) in [("Attempts", seen(&all[..2])), ("Requests", seen(&all))] {
+        for (name, seen, unanswered) in
+            [("Attempts", seen(&all[..2]), "AttemptsUnknown"), ("Requests", seen(&all), "Errors")]
+        {
             let told = sums.of(name);
-            if exactly && told != seen {
+            // What was given up before it came so far has no answer.
+            let most = seen + sums.of(unanswered);
+            if told > most || (exactly && told < seen) {
                 breaks.push(Break::new(ADDS_UP, None, format!("{name} {told}, but the proxy saw {seen}")));
             }
         }

@@ -56,6 +56,8 @@ fn what_does_not_add_up_is_told() {
     assert_eq!(lost_line.len(), 3, "{lost_line:?}");
     let forgotten_end = SECOND.replace(r#""Released":1,"#, "");
     assert_eq!(breaks_of(&[FIRST, &forgotten_end], &plan(0.0), &seen).len(), 1);
+    let less_were_sent = breaks_of(&[FIRST, SECOND], &plan(1.0), &[(Step::Acquire, 1), (Step::Release, 1)]);
+    assert_eq!(less_were_sent, ["Attempts 3, but the proxy saw 1", "Requests 4, but the proxy saw 2"]);
     let more_were_sent = breaks_of(&[FIRST, SECOND], &plan(0.0), &[(Step::Acquire, 4), (Step::Release, 1)]);
     assert_eq!(more_were_sent, ["Attempts 3, but the proxy saw 4", "Requests 4, but the proxy saw 5"]);
 }

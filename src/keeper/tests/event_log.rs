@@ -71,8 +71,11 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
     world.all_ended().await;
 
     let (owner, token) = (grant.owner.to_string(), grant.token);
+    let told = lines.about("a");
+    let trail = told[1]["trail"].as_str().unwrap();
+    assert!(trail.ends_with(&format!("; 5 ms attempt: refused, held by {}", &owner[..8])), "{trail}");
     assert_eq!(
-        lines.about("a"),
+        told,
         [
             json!({
                 "message": "acquired", "table": "locks", "key": "a", "request_id": "r-1", "owner": owner, "token": token,
@@ -80,7 +83,7 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
             }),
             json!({
                 "message": "busy", "table": "locks", "key": "a", "request_id": "r-1", "holder": "orders (request r-1)",
-                "waited_ms": 5, "attempts": 1,
+                "waited_ms": 5, "attempts": 1, "trail": trail,
             }),
             json!({
                 "message": "released", "table": "locks", "key": "a", "request_id": "r-1", "owner": owner, "token": token,
@@ -154,6 +157,6 @@ async fn a_refused_and_a_lost_lease_tell_their_last_steps_in_one_line() {
     assert!(busy.contains(&format!("; 5 ms attempt: refused, held by {holder}; ")), "{busy}");
     assert!(busy.contains(" ms look; ") && busy.contains(&format!(" ms look: held by {holder}")), "{busy}");
     let lost = trail("lost");
-    let end = "5 ms attempt: written; 5 ms granted; 10005 ms renew; 10010 ms renew: refused, free";
+    let end = "5 ms attempt: written; 5 ms granted; 10000 ms renew; 10005 ms renew: refused, free; 10005 ms at risk";
     assert!(lost.ends_with(end), "{lost}");
 }
