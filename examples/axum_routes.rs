@@ -1,12 +1,29 @@
 //! An axum router behind API Gateway, a load balancer or a function URL: one route is locked by its path, one is not.
 //!
-//! Run it in the sandbox; two requests for one order come one after the other, and the check of its health at once:
+//! Two requests for one order come one after the other, though at once and by different ways, and the check of its health
+//! waits for nobody:
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --features http --example axum_routes
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/axum_routes --concurrent \
-//!   --event events/function-url-order.json --event events/alb-order.json --event events/function-url-health.json \
-//!   --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example axum_routes --concurrent --event events/function-url-order.json \
+//!   --event events/alb-order.json --event events/function-url-health.json
+//! ```
+//!
+//! ```text
+//! {"statusCode":200,…"body":"A-1004 goes by post"…}
+//! {"statusCode":200,…"body":"A-1004 goes by post"…}
+//! {"statusCode":200,…"body":"ok"…}
+//! ```
+//!
+//! While somebody else holds the order, its route answers `423 Locked` and a problem document, and the other one as ever:
+//!
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example axum_routes --event events/function-url-order.json \
+//!   --event events/function-url-health.json --held orders:A-1004
+//! ```
+//!
+//! ```text
+//! {"statusCode":423,…"retry-after":"…",…"body":"{…\"title\":\"Locked\"…}"…}
+//! {"statusCode":200,…"body":"ok"…}
 //! ```
 //!
 //! Behind a REST API `lambda_http` puts the stage before the path: set `AWS_LAMBDA_HTTP_IGNORE_STAGE_IN_PATH=true` in

@@ -1,14 +1,17 @@
 //! A handler that decides while it works which keys it needs: it reads an order, then locks the stock of each of its items.
 //!
 //! A layer takes its lease before the handler begins, by a key that stands in the event. Here the keys are known only later,
-//! and so they are taken by hand, in one order everywhere so that two invocations never wait for each other.
-//!
-//! Run it in the sandbox, two at once, to see one wait for the other:
+//! and so they are taken by hand, in one order everywhere so that two invocations never wait for each other. Two at once, of
+//! which one waits for the other's keys (`waited` in what they log):
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example by_hand
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/by_hand --concurrent \
-//!   --event events/eventbridge-order.json --event events/eventbridge-order.json --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example by_hand --concurrent --event events/eventbridge-order.json \
+//!   --event events/eventbridge-order.json
+//! ```
+//!
+//! ```text
+//! {"reserved":["stock/hinges","stock/screws"]}
+//! {"reserved":["stock/hinges","stock/screws"]}
 //! ```
 
 use std::time::Duration;

@@ -3,12 +3,17 @@
 //! Each file is locked by its key. After each chunk a checkpoint is saved: it is durable when `save_state` returns, and only
 //! the holder of the lock can write it. Who is killed in the middle of a chunk has it done again by the next, and no other.
 //!
-//! Run it in the sandbox; with a timeout of 3 s the first invocation does not come to the end, and the second goes on:
+//! There are twelve chunks of 0.3 s, too many for a timeout of 3 s: the first invocation does not come to the end, and the
+//! second one goes on.
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example checkpointed_import
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/checkpointed_import \
-//!   --event events/s3-upload.json --event events/s3-upload.json --timeout 3s --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example checkpointed_import --timeout 3s \
+//!   --event events/s3-upload.json --event events/s3-upload.json
+//! ```
+//!
+//! ```text
+//! {"errorMessage":"…Task timed out after 3.00 seconds"…}
+//! {"chunks":12,"resumed_at":…}
 //! ```
 //!
 //! The function needs `dynamodb:ConditionCheckItem` on the lock table beside `UpdateItem` and `GetItem`.

@@ -1,12 +1,21 @@
 //! A handler for `lambda_http` behind an HTTP API, wrapped as it is: every request is locked by a value of its event.
 //!
-//! Run it in the sandbox; the second of two requests for one order is told to try again:
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example lambda_http_handler --event events/apigateway-v2-order.json
+//! ```
+//!
+//! ```text
+//! {"statusCode":200,…"body":"A-1003 is paid"…}
+//! ```
+//!
+//! While somebody else holds the order, the caller is told to try again, and when:
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example lambda_http_handler
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/lambda_http_handler --concurrent \
-//!   --event events/apigateway-v2-order.json --event events/apigateway-v2-order.json \
-//!   --table locks --env LEASEHOLD_MAX_WAIT=0s
+//! cargo run -p leasehold-sandbox -- invoke --example lambda_http_handler --event events/apigateway-v2-order.json --held orders:A-1003
+//! ```
+//!
+//! ```text
+//! {"body":"{\"detail\":\"Another request works on this resource. Try again later.\",…","headers":{…"retry-after":"…"},…"statusCode":423}
 //! ```
 
 use std::time::Duration;

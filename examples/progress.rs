@@ -1,14 +1,23 @@
 //! A function whose work goes on for long and may hang: it says when it gets on, and is renewed only while it does.
 //!
-//! Run it in the sandbox. The first file is imported in three seconds, during which the lease of one second is renewed; the
-//! second one hangs, and loses its lease with a reason that names `max_silence`:
+//! A file is imported in three seconds, during which the lease of one second is renewed:
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example progress
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/progress --timeout 30s \
-//!   --event events/s3-upload.json --table locks
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/progress --timeout 30s \
-//!   --env IMPORT_HANGS=1 --event events/s3-upload.json --table locks
+//! cargo run -p leasehold-sandbox -- invoke --example progress --event events/s3-upload.json
+//! ```
+//!
+//! ```text
+//! 30
+//! ```
+//!
+//! An import that hangs loses its lease after `max_silence`, and is ended:
+//!
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example progress --event events/s3-upload.json --env IMPORT_HANGS=1
+//! ```
+//!
+//! ```text
+//! {"errorMessage":"…max_silence…","errorType":"LeaseLost"}
 //! ```
 
 use std::time::Duration;

@@ -1,13 +1,19 @@
 //! A nightly script, for a build machine or an EC2 instance: whoever starts it, wherever, one of them exports at a time.
 //!
 //! It is no Lambda function and has no async runtime. A thread of its own renews the lease while the script blocks, as it
-//! does in the program that it starts.
+//! does in the program that it starts. Here the sandbox lends it a DynamoDB with a lock table, and the export is `echo`:
 //!
 //! ```sh
-//! LEASEHOLD_TABLE=locks cargo run --example script --features in-process -- exports:nightly /bin/sleep 5
+//! cargo run -p leasehold-sandbox -- dynamodb -- \
+//!   cargo run --all-features --example script -- exports:nightly /bin/echo exported
 //! ```
 //!
-//! The machine's role needs `dynamodb:UpdateItem` and `dynamodb:GetItem` on the table.
+//! ```text
+//! exported
+//! ```
+//!
+//! On AWS set `LEASEHOLD_TABLE`, and build it with the feature `in-process` alone. The machine's role needs
+//! `dynamodb:UpdateItem` and `dynamodb:GetItem` on the table.
 #![allow(clippy::print_stderr, reason = "a script talks to who started it")]
 
 use std::process::{Command, ExitCode};

@@ -1,11 +1,21 @@
 //! A function whose key template changes: while the old version still runs, the new one takes the old key as well.
 //!
-//! Run it in the sandbox, and look for two `acquired` and the order of the two `released`:
+//! ```sh
+//! cargo run -p leasehold-sandbox -- invoke --example template_change --event events/eventbridge-order.json
+//! ```
+//!
+//! ```text
+//! {"key":"orders:12:123456789012:6:A-1001","order":"A-1001"}
+//! ```
+//!
+//! While an invocation of the old version is at work on the order, which holds the old key only, the new one stays out:
 //!
 //! ```sh
-//! cargo build -p leasehold-extension && cargo build --example template_change
-//! cargo run -p leasehold-sandbox -- invoke --function target/debug/examples/template_change \
-//!   --event events/eventbridge-order.json --table locks --rows
+//! cargo run -p leasehold-sandbox -- invoke --example template_change --event events/eventbridge-order.json --held orders:A-1001
+//! ```
+//!
+//! ```text
+//! {"errorMessage":"…somebody-else…","errorType":"LeaseBusy"}
 //! ```
 //!
 //! Once no invocation of the old version runs any more, deploy it without `also`.

@@ -5,7 +5,8 @@
 //! [`Deed`]. Time is paused, so that waiting costs nothing and a run is the same each time.
 //!
 //! Whatever came in: nothing panics, what is said is made of the session's lines, and once all peers are gone no session
-//! is open, no write is owed, no task is left, and no row is held but those that a crash is to leave.
+//! is open, no write is owed, no task is left, and no row is held but those that a crash is to leave and those that are
+//! parked, under an owner that was granted to nobody.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 use leasehold::clock::{Clock, Mono, Now, Wall};
 use leasehold::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
-use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, Outcome, OwnerId, Request, Row, Version};
+use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Version};
 use leasehold::session::{FromKeeper, LineReader, MAX_LINE};
 use leasehold::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -161,10 +162,14 @@ impl Stage {
         }
         assert_eq!((self.keeper.held(), self.keeper.writes_in_flight()), (0, 0));
         let drained = self.keeper.drain(60 * SECOND).await;
-        assert_eq!((drained.released, drained.failed, drained.kept, drained.left), (0, 0, 0, 0), "left for the end");
+        let (parked, released) = (drained.parked, drained.released);
+        assert_eq!((parked, released, drained.failed, drained.kept, drained.left), (0, 0, 0, 0, 0), "left for the end");
         let kept = self.world.kept.lock().unwrap();
         for (key, row) in &*self.world.store.rows.lock().unwrap() {
-            assert!(!matches!(row, Row::Held(held) if !kept.contains(&held.owner)), "{key} is held: {row:?}");
+            let Row::Held(held) = row else { continue };
+            let parked = held.holder.as_ref().is_some_and(|holder| holder.parked);
+            assert!(kept.contains(&held.owner) || parked, "{key} is held: {row:?}");
+            assert!(!parked || !self.owners.contains(&held.owner), "{key} is parked under its holder: {row:?}");
         }
     }
 }
@@ -267,6 +272,12 @@ impl InMemory {
                 if (now.owner, now.version) == (owner, version) =>
             {
                 held(owner, new_version, now.lease)
+            }
+            (Request::Park { owner, version, parked, new_version, lease, .. }, Row::Held(now))
+                if (now.owner, now.version) == (owner, version) =>
+            {
+                let holder = Some(Box::new(HolderInfo { parked: true, ..lock.holder.clone() }));
+                Row::Held(HeldRow { owner: parked, version: new_version, lease, expires_at: None, holder })
             }
             (Request::Release { owners, .. }, Row::Held(now)) if owners.contains(&now.owner) => {
                 now.version.counter().map_or(Row::Absent, |version| Row::Free { version })

@@ -76,6 +76,7 @@
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
 //! | [`max_silence`](LeaseLayerBuilder::max_silence) | `LEASEHOLD_MAX_SILENCE` | without end |
+//! | [`hold_at_least`](LeaseLayerBuilder::hold_at_least) | `LEASEHOLD_HOLD_AT_LEAST` | none |
 //! | [`end_before_deadline`](LeaseLayerBuilder::end_before_deadline) | `LEASEHOLD_END_BEFORE_DEADLINE` | the handler is not ended |
 //! | [`state_retention`](LeaseLayerBuilder::state_retention) | `LEASEHOLD_STATE_RETENTION` | states are kept without end |
 //! | [`holder_note`](LeaseLayerBuilder::holder_note), [`attribute`](LeaseLayerBuilder::attribute) | | none |

@@ -109,7 +109,7 @@ async fn a_state_machine_gets_names_to_retry_on_and_a_cause_to_read() {
             json!({
                 "message": null, "key": KEY, "waitedMs": 2_000, "attempts": 1, "retryAfterMs": 10_500,
                 "holder": {
-                    "function": "elsewhere", "version": "", "requestId": "", "template": "", "acquiredAt": null,
+                    "function": "elsewhere", "version": "", "requestId": "", "template": "", "acquiredAt": null, "parked": false,
                 },
             })
         );

@@ -9,7 +9,7 @@
 #[path = "model/checker.rs"]
 mod checker;
 
-use checker::{CONDUCT, Checked, EXCLUSION, TOKENS, WRITES, told};
+use checker::{CONDUCT, Checked, EXCLUSION, MINIMA, TOKENS, WRITES, told};
 use leasehold::protocol::Mutant;
 use leasehold::protocol::simulation::model::{Fact, Model, Scenario, scenarios};
 use stateright::{Checker, HasDiscoveries, Model as _};
@@ -60,8 +60,12 @@ fn notices(name: &str) {
 fn breaks(mutant: Mutant) -> &'static [&'static str] {
     match mutant {
         // Two writes of one owner in the wrong order are seen on the row before any contender acts on it.
-        Mutant::RenewalWithoutVersion | Mutant::TtlLeftOnHeldRow => &[WRITES],
-        Mutant::LossRevived => &[CONDUCT],
+        Mutant::RenewalWithoutVersion | Mutant::TtlLeftOnHeldRow | Mutant::ParkingWithoutVersion => &[WRITES],
+        Mutant::LossRevived | Mutant::BelievedWhileParking => &[CONDUCT],
+        Mutant::ParkedUnderSameOwner
+        | Mutant::MinimumByLargerClock
+        | Mutant::ParkedForBareRest
+        | Mutant::UnknownParkingTakenForDone => &[MINIMA],
         Mutant::SeedZero | Mutant::LowSeedNotRaised => &[TOKENS],
         // A lease granted when it was over already has a lower token than the one that was granted meanwhile.
         _ => &[EXCLUSION, TOKENS],
@@ -100,6 +104,8 @@ whole! {
     sweeps: "sweeps",
     wrong_seeds: "wrong seeds",
     three: "three",
+    minima: "minima",
+    minima_in_trouble: "minima in trouble",
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn messages() -> Vec<Value> {
         max_silence_ms: Some(1),
         state_retention_ms: Some(1),
         attributes: [("team".to_owned(), "data".to_owned())].into(),
-        holder: HolderInfo { note: "n".to_owned(), acquired_at: Some(1), ..HolderInfo::default() },
+        holder: HolderInfo { note: "n".to_owned(), acquired_at: Some(1), parked: true, ..HolderInfo::default() },
     };
     let to_keeper = [
         ToKeeper::Hello { versions },
@@ -100,7 +100,7 @@ fn messages() -> Vec<Value> {
         ToKeeper::Check { owner },
         ToKeeper::Acquire(Box::new(acquire)),
         ToKeeper::Progress { id: 1 },
-        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true },
+        ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: Some(1) },
         ToKeeper::Inspect(Box::new(Inspect { id: 1, key: "k".to_owned(), table: Table::new("t"), server_time: true })),
         ToKeeper::Count { id: 1 },
         ToKeeper::LoadState { id: 1, call: 1 },

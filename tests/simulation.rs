@@ -38,14 +38,18 @@ fn first_violation(format: Format, mutant: Option<Mutant>) -> Option<(u64, Viola
 
 /// What a mutant breaks; a rule may be needed for more than one thing.
 fn breaks(mutant: Mutant, format: Format) -> &'static [Violation] {
-    use Violation::{BelievedWithoutGrant, HeldRowHasTtl, TokenFell, TwoHolders, VersionFell};
+    use Violation::{BelievedWithoutGrant, HeldRowHasTtl, MinimumNotKept, TokenFell, TwoHolders, VersionFell};
     match mutant {
         // Two writes of one owner in the wrong order are seen on the row before any contender acts on it.
-        Mutant::RenewalWithoutVersion => &[VersionFell],
+        Mutant::RenewalWithoutVersion | Mutant::ParkingWithoutVersion => &[VersionFell],
         Mutant::OneOwnerForAllAttempts if format == Format::PydynoxV1 => &[VersionFell],
         Mutant::TtlLeftOnHeldRow => &[HeldRowHasTtl],
         Mutant::SeedZero | Mutant::LowSeedNotRaised => &[TokenFell],
-        Mutant::LossRevived => &[BelievedWithoutGrant],
+        Mutant::LossRevived | Mutant::BelievedWhileParking => &[BelievedWithoutGrant],
+        Mutant::ParkedUnderSameOwner
+        | Mutant::MinimumByLargerClock
+        | Mutant::ParkedForBareRest
+        | Mutant::UnknownParkingTakenForDone => &[MinimumNotKept],
         // A lease granted when it was over already has a lower token than the one that was granted meanwhile.
         _ => &[TwoHolders, TokenFell],
     }
@@ -95,6 +99,7 @@ fn the_world_is_hostile_enough_to_mean_something() {
             ("grants", total.grants),
             ("refusals", total.refusals),
             ("takeovers", total.takeovers),
+            ("rows parked", total.parked),
             ("losses", total.losses),
             ("freezes", total.freezes),
             ("environments vanished", total.vanished),

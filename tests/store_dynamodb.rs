@@ -129,6 +129,15 @@ fn requests() -> Vec<(&'static str, Request)> {
         new_version: Version::Counter(8),
         expires_at,
     };
+    let park = |expires_at| Request::Park {
+        owner: me,
+        version: Version::Counter(7),
+        parked: new,
+        new_version: Version::Counter(8),
+        at,
+        lease,
+        expires_at,
+    };
     vec![
         ("acquire", Request::Acquire { owner: new, version: None, at, lease, expires_at, unknown: vec![] }),
         (
@@ -150,6 +159,8 @@ fn requests() -> Vec<(&'static str, Request)> {
             "raise",
             Request::Renew { owner: me, version: Version::Counter(7), new_version: Version::Counter(AT), expires_at },
         ),
+        ("park", park(expires_at)),
+        ("park without server time", park(None)),
         ("release", Request::Release { owners: vec![me], ttl: Some(TTL) }),
         ("release unknown attempts", Request::Release { owners: vec![me, unknown], ttl: None }),
         ("release nothing", Request::Release { owners: vec![], ttl: Some(TTL) }),
@@ -171,7 +182,7 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, Ver
         item.extend(expires_at.map(|at| ("expires_at".to_owned(), n(at.as_millis()))));
         set(item, "version", n(version.counter().unwrap()));
     };
-    let give = |owner: &OwnerId, expires_at: &Option<Wall>, version| {
+    let give_to = |owner: &OwnerId, expires_at: &Option<Wall>, version, parked: bool| {
         let mut item = item.cloned().unwrap_or_default();
         let holder = [
             ("function", s("orders")),
@@ -180,7 +191,8 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, Ver
             ("template", s("orders:{id}")),
             ("acquired_at", n(AT)),
         ];
-        let holder = holder.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let parked = parked.then_some(("parked", AttributeValue::Bool(true)));
+        let holder = holder.into_iter().chain(parked).map(|(name, value)| (name.to_owned(), value)).collect();
         let fields = [
             ("key", s(KEY)),
             ("format", s("leasehold/1")),
@@ -192,6 +204,7 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, Ver
         lease(&mut item, expires_at, version);
         Some((item, version))
     };
+    let give = |owner: &OwnerId, expires_at: &Option<Wall>, version| give_to(owner, expires_at, version, false);
     match (request, row) {
         (Request::Acquire { owner, expires_at, .. }, Row::Absent) => give(owner, expires_at, Version::Counter(AT + 1)),
         (Request::Acquire { owner, expires_at, .. }, Row::Free { version }) => {
@@ -211,6 +224,11 @@ fn model(request: &Request, row: &Row, item: Option<&Item>) -> Option<(Item, Ver
             let mut item = item.cloned().unwrap();
             lease(&mut item, expires_at, *new_version);
             Some((item, *new_version))
+        }
+        (Request::Park { owner, version, parked, new_version, expires_at, .. }, Row::Held(held))
+            if (held.owner, held.version) == (*owner, *version) =>
+        {
+            give_to(parked, expires_at, *new_version, true)
         }
         (Request::Release { owners, ttl }, _) if owner_on_row.is_some_and(|owner| owners.contains(&owner)) => {
             let mut item = item.cloned().unwrap();

@@ -149,6 +149,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("take over", take_over(other, v(7))),
         ("take over by a counter", take_over(other, Version::Counter(7))),
         ("renew", Request::Renew { owner: me, version: v(7), new_version: v(41), expires_at }),
+        ("park", Request::Park { owner: me, version: v(7), parked: new, new_version: v(42), at, lease, expires_at }),
         ("release", Request::Release { owners: vec![me], ttl: None }),
         ("release many", Request::Release { owners: vec![me, unknown], ttl: Some(9) }),
         ("release none", Request::Release { owners: vec![], ttl: None }),
@@ -171,6 +172,9 @@ fn model(request: &Request, row: &Row) -> Option<(Option<Item>, Version)> {
             if (held.owner, held.version) == (*owner, *version) =>
         {
             Some((Some(written(ME, 41, 30_000)), v(41)))
+        }
+        (Request::Park { owner, version, .. }, Row::Held(held)) if (held.owner, held.version) == (*owner, *version) => {
+            Some((Some(written(NEW, 42, 20_000)), v(42)))
         }
         (Request::Release { owners, .. }, Row::Held(held)) if owners.contains(&held.owner) => {
             Some((None, Version::Counter(0)))
@@ -303,10 +307,20 @@ async fn a_refusal_of_permission_names_what_the_format_needs() {
             }
         }
     };
-    for (operation, (_, request)) in
-        ["PutItem", "PutItem", "PutItem", "PutItem", "UpdateItem", "DeleteItem", "DeleteItem", "DeleteItem", "GetItem"]
-            .into_iter()
-            .zip(requests())
+    for (operation, (_, request)) in [
+        "PutItem",
+        "PutItem",
+        "PutItem",
+        "PutItem",
+        "UpdateItem",
+        "UpdateItem",
+        "DeleteItem",
+        "DeleteItem",
+        "DeleteItem",
+        "GetItem",
+    ]
+    .into_iter()
+    .zip(requests())
     {
         let told = needed(lock(), request).await;
         assert!(told.contains(&format!("{operation} on table `locks`")), "{told}");

@@ -58,6 +58,8 @@ counters! {
     renewals_failed,
     /// Rows freed.
     released,
+    /// Rows parked: their work is done, and the key stays held until a minimum is over.
+    parked,
     /// Rows that could not be freed.
     release_failures,
     /// Leases given back because their handler did not finish; those whose rows were freed for it count as `released` too.

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -16,6 +17,8 @@ use super::state::{Ask, MOST_WAITING};
 pub(super) enum GiveBack {
     /// The handler is done.
     Finished,
+    /// The handler is done, and the key is to stay held until so long after it was acquired.
+    Kept(Duration),
     /// The handler did not finish, and said so.
     Dropped,
     /// Nobody wants it any more.
@@ -35,7 +38,7 @@ impl GiveBack {
     /// As it stands in the log.
     pub(super) const fn as_str(self) -> &'static str {
         match self {
-            Self::Finished => "finished",
+            Self::Finished | Self::Kept(_) => "finished",
             Self::Dropped => "dropped",
             Self::Cancelled => "cancelled",
             Self::Crash => "crash",

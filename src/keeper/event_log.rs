@@ -65,6 +65,13 @@ pub(super) fn released(lock: &Lock, owner: OwnerId, token: Option<u64>, held_ms:
     );
 }
 
+pub(super) fn parked(lock: &Lock, owner: OwnerId, token: Option<u64>, held_ms: u64) {
+    tracing::info!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        %owner, token, held_ms, "parked"
+    );
+}
+
 pub(super) fn not_released(
     lock: &Lock,
     owner: OwnerId,

@@ -63,6 +63,8 @@ pub(super) struct Inner {
 pub struct Drained {
     /// Rows that were freed.
     pub released: u64,
+    /// Rows that were parked, for work that was done.
+    pub parked: u64,
     /// Rows that could not be freed: their leases end by themselves.
     pub failed: u64,
     /// Leases that their settings (`on_crash`) leave to end by themselves.
@@ -167,6 +169,7 @@ impl Keeper {
         let after = shared.tallies.sum();
         Drained {
             released: after.released - before.released,
+            parked: after.parked - before.parked,
             failed: after.release_failures - before.release_failures,
             kept: after.abandoned - before.abandoned,
             left: tasks.live(),

@@ -52,7 +52,7 @@ impl Lanes {
     ) -> impl Future<Output = Option<SemaphorePermit<'a>>> + use<'a> {
         let lane = match request {
             Request::Renew { .. } => &self.holding,
-            Request::Release { .. } => &self.leaving,
+            Request::Release { .. } | Request::Park { .. } => &self.leaving,
             Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
         };
         // It only fails for a lane that was closed, and nobody closes one.

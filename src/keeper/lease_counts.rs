@@ -51,7 +51,7 @@ impl Sort {
             Request::Acquire { .. } => Self::Acquire,
             Request::TakeOver { .. } => Self::TakeOver,
             Request::Renew { .. } => Self::Renewal,
-            Request::Release { .. } => Self::Release,
+            Request::Release { .. } | Request::Park { .. } => Self::Release,
             Request::Read => Self::Read,
         }
     }

@@ -164,7 +164,7 @@ impl LeaseTask {
     async fn next_event(&mut self) -> Option<Event> {
         let now = self.to.shared.now();
         let waits = self.release_waits_until.map(|until| until.since(now.mono));
-        let may_release = waits.is_none_or(|left| left.is_zero()) || !self.states.is_writing();
+        let may_release = waits.is_none_or(|left| left.is_zero()) || !self.states.holds_up_the_end();
         let wakeups = [self.machine.poll_wakeup(now), self.states.poll_wakeup(now), waits.filter(|_| !may_release)];
         let wakeup = wakeups.into_iter().flatten().min();
         let unordered = self.order.is_none();
@@ -201,8 +201,8 @@ impl LeaseTask {
             }
             Event::State(answer) => self.handle_state(answer),
             Event::Ask(ask) => self.handle_ask(ask),
-            // A state that is being written comes first, for a moment: a handler that finished may not have waited for it.
-            Event::Order(GiveBack::Finished) if self.states.is_writing() && self.release_waits_until.is_none() => {
+            // A state comes first, for a moment.
+            Event::Order(order) if self.release_waits_until.is_none() && self.has_state_to_write(order) => {
                 self.release_waits_until = Some(self.to.shared.now().mono + RELEASE_WAITS);
             }
             Event::Order(order) => {
@@ -291,7 +291,10 @@ impl LeaseTask {
         }
         self.requests.withdraw();
         // What was not granted has no work under it that `on_crash` could be about.
-        shared.with_context(|cx| self.machine.handle_unwanted(cx));
+        shared.with_context(|cx| match order {
+            GiveBack::Kept(minimum) => self.machine.handle_kept(cx, minimum),
+            _ => self.machine.handle_unwanted(cx),
+        });
     }
 
     /// The keeper shuts down: who waits or holds is told, then the lease goes the way of a crash.

@@ -51,6 +51,14 @@ impl Machine {
         }
     }
 
+    /// Gives up, or gives back but for a key that stays held until so long after it was acquired.
+    pub(super) fn handle_kept(&mut self, cx: &mut Context<'_>, minimum: Duration) {
+        match self {
+            Self::Contending(contender) => contender.handle_cancel(cx),
+            Self::Holding(holder) => holder.handle_park(cx, minimum),
+        }
+    }
+
     /// Lets go of the lease without freeing the row.
     pub(super) fn abandon(&mut self) {
         if let Self::Holding(holder) = self {

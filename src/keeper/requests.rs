@@ -27,7 +27,8 @@ impl Purpose {
         match request {
             Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } => Self::Attempt(*owner),
             Request::Renew { .. } => Self::Renewal,
-            Request::Release { .. } => Self::Release,
+            // Parking is a way back as well: a freeze waits for it, and so does whoever asked for it.
+            Request::Release { .. } | Request::Park { .. } => Self::Release,
             Request::Read => Self::Look,
         }
     }

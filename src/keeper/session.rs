@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
+
 use super::connection::{Connection, Received};
 use super::desk::{Desk, GiveBack, Stage};
 use super::handle::Keeper;
@@ -18,7 +20,7 @@ use super::outbox::Outbox;
 use super::state::{self, Ask};
 use super::terms::{Invocation, Terms};
 use super::wording::failed;
-use crate::protocol::Subject;
+use crate::protocol::{Settings, Subject};
 use crate::session::{Acquire, ErrorKind, FailKind, FromKeeper, Inspect, ReleaseReason, ToKeeper};
 
 /// How many leases one session may have under way.
@@ -78,8 +80,8 @@ impl Session {
                     self.acquire(*acquire);
                     continue;
                 }
-                Received::Line(ToKeeper::Release { id, reason, wait }) => {
-                    self.release(id, reason, wait);
+                Received::Line(ToKeeper::Release { id, reason, wait, hold_at_least_ms }) => {
+                    self.release(id, order(reason, hold_at_least_ms), wait);
                     continue;
                 }
                 Received::Line(ToKeeper::Progress { id }) => {
@@ -173,6 +175,9 @@ impl Session {
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
         let tally = shared.tallies.of(&terms.lock.holder.template);
+        // For what the AWS SDK says below it; our own lines name the lease themselves.
+        let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
+        let span = tracing::debug_span!(target: "leasehold::keeper", "lease", %table, %key, %request_id);
         let task = LeaseTask::new(Assignment {
             shared,
             desk,
@@ -183,7 +188,7 @@ impl Session {
             tally,
             counts,
         });
-        self.keeper.inner.tasks.spawn(task.run());
+        self.keeper.inner.tasks.spawn(task.run().instrument(span));
     }
 
     fn inspect(&mut self, inspect: Inspect) {
@@ -203,12 +208,7 @@ impl Session {
         }
     }
 
-    fn release(&self, id: u64, reason: ReleaseReason, wait: bool) {
-        let order = match reason {
-            ReleaseReason::Finished => GiveBack::Finished,
-            ReleaseReason::Dropped => GiveBack::Dropped,
-            ReleaseReason::Cancelled => GiveBack::Cancelled,
-        };
+    fn release(&self, id: u64, order: GiveBack, wait: bool) {
         let shared = &self.keeper.inner.shared;
         let at_once = !wait && shared.home.may_answer_before_write(self.id);
         let passed_on =
@@ -253,6 +253,17 @@ impl Session {
             let reason = "the session broke off at a line that could not be served".to_owned();
             let _told = lease.desk.advance(Stage::Over, || self.outbox.tell(&FromKeeper::Lost { id: *id, reason }));
         }
+    }
+}
+
+/// What a release asks for. Only what is done keeps a minimum: what was broken off, or never begun, may be tried again
+/// at once. A minimum that no row can hold is cut to what one can: a release is to fail for nothing.
+fn order(reason: ReleaseReason, hold_at_least_ms: Option<u64>) -> GiveBack {
+    match (reason, hold_at_least_ms) {
+        (ReleaseReason::Finished, None | Some(0)) => GiveBack::Finished,
+        (ReleaseReason::Finished, Some(ms)) => GiveBack::Kept(Duration::from_millis(ms).min(Settings::MAX_MINIMUM)),
+        (ReleaseReason::Dropped, _) => GiveBack::Dropped,
+        (ReleaseReason::Cancelled, _) => GiveBack::Cancelled,
     }
 }
 

@@ -40,12 +40,15 @@ pub(super) enum Ask {
     Save { call: u64, value: Option<RawState> },
     /// Write this with the release.
     SaveOnRelease { call: u64, value: Option<RawState> },
+    /// Write now what was to be written with the release: the row stays held, and no release is sent. Nobody is answered.
+    Leave { value: Option<RawState> },
 }
 
 impl Ask {
     pub(super) const fn call(&self) -> u64 {
         match self {
             Self::Load { call } | Self::Save { call, .. } | Self::SaveOnRelease { call, .. } => *call,
+            Self::Leave { .. } => 0,
         }
     }
 
@@ -106,6 +109,14 @@ pub(super) struct Told {
     pub(super) line: Option<FromKeeper>,
     /// The row belongs to another, as the store found it.
     pub(super) not_held: Option<Row>,
+    /// Why a state that was to be left is not.
+    pub(super) not_left: Option<String>,
+}
+
+impl Told {
+    const fn line(line: FromKeeper) -> Self {
+        Self { line: Some(line), not_held: None, not_left: None }
+    }
 }
 
 impl States {
@@ -132,7 +143,7 @@ impl States {
             }
             // What is written last is what is left.
             Ask::Save { .. } => self.on_release = None,
-            Ask::Load { .. } => {}
+            Ask::Load { .. } | Ask::Leave { .. } => {}
         }
         if self.waiting.len() >= MOST_WAITING {
             let message =
@@ -165,9 +176,11 @@ impl States {
             return None;
         }
         let request = match (&current.ask, self.seen) {
-            (Ask::Load { .. } | Ask::SaveOnRelease { .. }, _) | (Ask::Save { .. }, None) => StateRequest::Read,
-            (Ask::Save { .. }, Some(_)) if !may_write => return None,
-            (Ask::Save { value, .. }, Some(seen)) => {
+            (Ask::Load { .. } | Ask::SaveOnRelease { .. }, _) | (Ask::Save { .. } | Ask::Leave { .. }, None) => {
+                StateRequest::Read
+            }
+            (Ask::Save { .. } | Ask::Leave { .. }, Some(_)) if !may_write => return None,
+            (Ask::Save { value, .. } | Ask::Leave { value }, Some(seen)) => {
                 let write = current.write.clone().unwrap_or_else(|| StateWrite {
                     id: KernelEntropy.owner(),
                     owner,
@@ -200,8 +213,35 @@ impl States {
         self.current.as_ref().is_some_and(|current| current.in_flight && current.write.is_some())
     }
 
+    /// What was to be written with the release is written now, as there will be none.
+    pub(super) fn leave(&mut self) {
+        if let Some(value) = self.on_release.take() {
+            self.waiting.push_back(Ask::Leave { value });
+        }
+    }
+
+    /// Whether the end of the lease is to wait, for a moment: for a transaction under way, or for a state to be left.
+    pub(super) fn holds_up_the_end(&self) -> bool {
+        self.is_writing() || self.has_to_leave()
+    }
+
+    /// Whether a state that was to be left is not written yet.
+    pub(super) fn has_to_leave(&self) -> bool {
+        let asks = self.current.iter().map(|current| &current.ask).chain(&self.waiting);
+        asks.into_iter().any(|ask| matches!(ask, Ask::Leave { .. }))
+    }
+
     /// The store's answer to the request under way.
     pub(super) fn handle_answer(&mut self, now: Now, answer: StateAnswer) -> Told {
+        let is_left = self.current.as_ref().is_some_and(|current| matches!(current.ask, Ask::Leave { .. }));
+        let mut told = self.handle_the_answer(now, answer);
+        if is_left && let Some(FromKeeper::StateFailed { message, .. }) = told.line.take() {
+            told.not_left = Some(message);
+        }
+        told
+    }
+
+    fn handle_the_answer(&mut self, now: Now, answer: StateAnswer) -> Told {
         let Some(mut current) = self.current.take() else { return Told::default() };
         current.in_flight = false;
         let call = current.ask.call();
@@ -214,7 +254,7 @@ impl States {
             StateOutcome::NotHeld(row) => {
                 let message = "DynamoDB found another owner on the lock's row, or none, and wrote nothing";
                 let line = Some(self.failed(call, FailKind::NotHeld, message));
-                return Told { line, not_held: Some(row) };
+                return Told { line, not_held: Some(row), not_left: None };
             }
             StateOutcome::Changed(StateItem::Unusable(unusable)) => self.unusable(call, &unusable),
             StateOutcome::Changed(_) if current.changes < MOST_CHANGES => {
@@ -231,7 +271,7 @@ impl States {
             }
             StateOutcome::Failed(failure) => return self.failed_once(now, current, &failure),
         };
-        Told { line: Some(line), not_held: None }
+        Told::line(line)
     }
 
     /// The lease is over: what was asked is answered so.
@@ -239,7 +279,8 @@ impl States {
         self.on_release = None;
         let current = self.current.take().map(|current| current.ask);
         let asks: Vec<_> = current.into_iter().chain(self.waiting.drain(..)).collect();
-        asks.iter().map(|ask| self.failed(ask.call(), FailKind::NotHeld, reason)).collect()
+        let asks = asks.iter().filter(|ask| !matches!(ask, Ask::Leave { .. }));
+        asks.map(|ask| self.failed(ask.call(), FailKind::NotHeld, reason)).collect()
     }
 
     /// The transaction that the release is to be sent as, if a state was to be left with it.
@@ -283,7 +324,7 @@ impl States {
         let call = current.ask.call();
         let (seen, value) = match item {
             StateItem::Unusable(unusable) => {
-                return Told { line: Some(self.unusable(call, &unusable)), not_held: None };
+                return Told::line(self.unusable(call, &unusable));
             }
             StateItem::Absent => (SeenState::Absent, None),
             StateItem::Kept { counter, value, ttl } => {
@@ -294,7 +335,7 @@ impl States {
         };
         self.seen = Some(seen);
         if matches!(current.ask, Ask::Load { .. }) {
-            return Told { line: Some(FromKeeper::State { id: self.id, call, value }), not_held: None };
+            return Told::line(FromKeeper::State { id: self.id, call, value });
         }
         self.current = Some(Current { pause: FIRST_PAUSE, next: now.mono, ..current });
         Told::default()
@@ -319,7 +360,7 @@ impl States {
         } else {
             self.failed(call, wording::kind(failure.kind), failure.to_string())
         };
-        Told { line: Some(line), not_held: None }
+        Told::line(line)
     }
 
     fn ttl(&self, now: Now, is_empty: bool) -> Option<u64> {

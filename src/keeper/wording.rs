@@ -96,6 +96,7 @@ pub(super) fn cut_holder(holder: HolderInfo) -> HolderInfo {
         template: cut(holder.template),
         note: cut(holder.note),
         acquired_at: holder.acquired_at,
+        parked: holder.parked,
     }
 }
 
@@ -116,6 +117,7 @@ mod tests {
             template: "é".repeat(100_000),
             note: String::new(),
             acquired_at: Some(u64::MAX),
+            parked: true,
         };
         let busy = Busy {
             holder: Some(Box::new(holder)),

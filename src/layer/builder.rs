@@ -32,7 +32,7 @@ pub struct LeaseLayerBuilder<T, K = TemplateText, B = Refuse> {
     keys: K,
     answers: B,
     name: Option<String>,
-    draft: Draft,
+    pub(super) draft: Draft,
     environment: Option<Environment>,
     payload: PhantomData<fn(T)>,
 }

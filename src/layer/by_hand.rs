@@ -268,7 +268,9 @@ pub struct HeldLease {
 }
 
 impl HeldLease {
-    /// Gives the lease back and waits until the row is free.
+    /// Gives the lease back and waits until the row is free; with
+    /// [`hold_at_least`](LeaseLayerBuilder::hold_at_least), until it is written that the key stays held for so long. A
+    /// drop without this says that the work failed, and frees the key at once.
     ///
     /// # Errors
     ///
@@ -284,7 +286,8 @@ impl HeldLease {
         if session.owes().is_none() {
             return Ok(());
         }
-        session.release(ReleaseReason::Finished, true);
+        hold.succeed();
+        hold.release(ReleaseReason::Finished, true);
         self.freed(timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await.ok())
     }
 
@@ -295,7 +298,8 @@ impl HeldLease {
         if session.owes().is_none() {
             return Ok(());
         }
-        session.release(ReleaseReason::Finished, true);
+        hold.succeed();
+        hold.release(ReleaseReason::Finished, true);
         self.freed(session.released_within(RELEASED_WITHIN))
     }
 

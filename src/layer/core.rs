@@ -80,7 +80,16 @@ impl Core {
     /// Begins this invocation's session.
     pub(super) fn begin(&self, context: &Context) -> Result<Arc<Hold>, Error> {
         self.note_remaining(context);
-        begin(&self.keeper, context)
+        let hold = begin(&self.keeper, context)?;
+        self.take_over(&hold);
+        Ok(hold)
+    }
+
+    /// What this layer's settings say about a session, whoever began it.
+    pub(super) fn take_over(&self, hold: &Hold) {
+        if let Some(minimum) = self.settings.hold_at_least {
+            hold.hold_at_least(minimum);
+        }
     }
 
     /// The way to this layer's keeper.
@@ -152,6 +161,7 @@ impl Core {
                 template: self.name.to_string(),
                 note: settings.holder_note.clone(),
                 acquired_at: None,
+                parked: false,
             },
         })
     }

@@ -20,7 +20,7 @@ impl Ending {
         // Taken apart, not dropped: a drop would block. Exactly one of the last two shares gets here if two go at once.
         let hold = Arc::into_inner(hold)?;
         hold.session().owes()?;
-        hold.session().release(reason, wait);
+        hold.release(reason, wait);
         Some(Self(hold))
     }
 

@@ -158,7 +158,8 @@ where
         // The handler's own error says at least as much, and may come of the loss.
         (Err(error), _) => Err(InvocationError::Handler(error)),
     };
-    let hold = watch.finish();
+    // A run that failed may be tried again at once.
+    let hold = watch.finish(answer.is_ok());
     let reason = hold.as_ref().map_or(ReleaseReason::Finished, |hold| hold.reason_at_the_end());
     Move::End { hold, reason, confirm_within: CONFIRM_WITHIN, answer }
 }

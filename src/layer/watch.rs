@@ -71,8 +71,12 @@ impl Watch {
         if std::mem::replace(is_lost, true) { Some(lease.error(loss)) } else { Some(note_loss(lease, loss)) }
     }
 
-    /// The handler came to its end; what it held is to be given back.
-    pub(super) fn finish(self) -> Option<Arc<Hold>> {
+    /// The handler came to its end, well or not; what it held is to be given back.
+    pub(super) fn finish(self, succeeded: bool) -> Option<Arc<Hold>> {
+        if let (true, Self::Session(hold) | Self::Lease { hold, .. } | Self::Observed { hold, .. }) = (succeeded, &self)
+        {
+            hold.succeed();
+        }
         match self {
             Self::Nothing => None,
             Self::Session(hold) | Self::Lease { hold, .. } => {
@@ -96,7 +100,7 @@ impl Watch {
     pub(super) fn abandon(self) -> Option<Arc<Hold>> {
         match self {
             Self::Session(hold) | Self::Lease { hold, .. } => Some(hold),
-            observed => observed.finish(),
+            observed => observed.finish(false),
         }
     }
 }

@@ -24,6 +24,10 @@ pub(crate) struct Hold {
     cut_off: AtomicBool,
     /// For how many milliseconds a drop waits until the row is free; 0 where the keeper's word is enough.
     row_within_ms: AtomicU64,
+    /// For how many milliseconds after its acquisition the key is to stay held if the work is done well; 0 for none.
+    hold_at_least_ms: AtomicU64,
+    /// Whether it is.
+    succeeded: AtomicBool,
 }
 
 impl Hold {
@@ -33,6 +37,8 @@ impl Hold {
             finished: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             row_within_ms: AtomicU64::new(0),
+            hold_at_least_ms: AtomicU64::new(0),
+            succeeded: AtomicBool::new(false),
         }
     }
 
@@ -43,6 +49,17 @@ impl Hold {
     /// The handler's future came to its end.
     pub(crate) fn finish(&self) {
         self.finished.store(true, Ordering::Release);
+    }
+
+    /// The work is done, and well: it is not to be tried again at once.
+    pub(crate) fn succeed(&self) {
+        self.succeeded.store(true, Ordering::Release);
+    }
+
+    /// The key is to stay held for so long after its acquisition if the work is done well.
+    pub(crate) fn hold_at_least(&self, minimum: Duration) {
+        let ms = u64::try_from(minimum.as_millis()).unwrap_or(u64::MAX);
+        self.hold_at_least_ms.store(ms, Ordering::Release);
     }
 
     /// A part of the work was ended before it was done.
@@ -65,16 +82,26 @@ impl Hold {
     /// Gives back what is held of a lease that will not be whole; the session goes on.
     pub(crate) fn give_up(&self) {
         if self.session.owes().is_some() {
-            self.session.release(ReleaseReason::Cancelled, false);
+            self.release(ReleaseReason::Cancelled, false);
         }
     }
 
     /// Gives the lease back, or its request up, and closes the session without waiting for anything.
     pub(crate) fn let_go(&self, reason: ReleaseReason) {
         if self.session.owes().is_some() {
-            self.session.release(reason, false);
+            self.release(reason, false);
         }
         self.session.close();
+    }
+
+    /// Sends the release. What was not done well may be tried again at once.
+    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
+        let succeeded = reason == ReleaseReason::Finished && self.succeeded.load(Ordering::Acquire);
+        let minimum = match self.hold_at_least_ms.load(Ordering::Acquire) {
+            0 => None,
+            ms => succeeded.then_some(Duration::from_millis(ms)),
+        };
+        self.session.release(reason, wait, minimum);
     }
 
     fn reason(&self, owed: Owed) -> ReleaseReason {
@@ -96,7 +123,7 @@ impl Drop for Hold {
                 0 => (false, DROP_WAITS),
                 ms => (true, Duration::from_millis(ms)),
             };
-            self.session.release(self.reason(owed), wait);
+            self.release(self.reason(owed), wait);
             note_release(self.session.released_within(limit));
         }
         self.session.close();

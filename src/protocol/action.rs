@@ -48,6 +48,8 @@ pub enum Action {
     Secured,
     /// The lease is lost, for good.
     Lost(LossReason),
+    /// The row is parked: nobody's, and held for all others until the minimum is over.
+    Parked,
     /// The row is free of this owner; with a failure, it may not be and costs others one lease.
     Released(Result<(), Failure>),
 }

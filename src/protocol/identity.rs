@@ -88,6 +88,9 @@ pub struct HolderInfo {
     /// When the lease was acquired, by the holder's wall clock, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acquired_at: Option<u64>,
+    /// Whether its work is done, and the key only stays held until a minimum (`hold_at_least`) is over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
 }
 
 impl fmt::Display for HolderInfo {
@@ -97,6 +100,7 @@ impl fmt::Display for HolderInfo {
             (function, "") => f.write_str(function),
             ("", request) => write!(f, "request {request}"),
             (function, request) => write!(f, "{function} (request {request})"),
-        }
+        }?;
+        if self.parked { f.write_str(", which is done and keeps the key for its `hold_at_least`") } else { Ok(()) }
     }
 }

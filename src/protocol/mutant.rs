@@ -46,11 +46,23 @@ pub enum Mutant {
     SeedZero,
     /// A version that a wrong clock seeded is not raised before the grant.
     LowSeedNotRaised,
+    /// A parked row keeps its holder's identity.
+    ParkedUnderSameOwner,
+    /// Parking does not look at the version.
+    ParkingWithoutVersion,
+    /// What is left of a minimum is reckoned by the larger of elapsed monotonic and wall time.
+    MinimumByLargerClock,
+    /// A row is parked for what is left of the minimum and no longer, whatever clocks may be off.
+    ParkedForBareRest,
+    /// The lease is still believed once the row's parking was sent.
+    BelievedWhileParking,
+    /// A parking that was never answered is not sent again.
+    UnknownParkingTakenForDone,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 24] = [
         Self::ReleaseWithoutOwner,
         Self::TakeoverWithoutVersion,
         Self::RenewalWithoutVersion,
@@ -69,6 +81,12 @@ impl Mutant {
         Self::AnswerFromBeforeFreeze,
         Self::SeedZero,
         Self::LowSeedNotRaised,
+        Self::ParkedUnderSameOwner,
+        Self::ParkingWithoutVersion,
+        Self::MinimumByLargerClock,
+        Self::ParkedForBareRest,
+        Self::BelievedWhileParking,
+        Self::UnknownParkingTakenForDone,
     ];
 
     /// Whether the format has a place for the rule at all.
@@ -76,7 +94,10 @@ impl Mutant {
     pub const fn applies_to(self, format: Format) -> bool {
         let Abilities { versions, expires_at, release_deletes, .. } = format.abilities();
         match self {
-            Self::SeedZero | Self::LowSeedNotRaised => matches!(versions, Versions::Counted),
+            // A version that is fresh with every write can't be written twice.
+            Self::SeedZero | Self::LowSeedNotRaised | Self::ParkingWithoutVersion => {
+                matches!(versions, Versions::Counted)
+            }
             Self::TtlLeftOnHeldRow => !release_deletes,
             Self::OldExpiresAtKept | Self::DateGranularityDropped | Self::AnswerFromBeforeFreeze => expires_at,
             _ => true,

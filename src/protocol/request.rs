@@ -57,6 +57,24 @@ pub enum Request {
         /// What to write to `expires_at`; `None` REMOVEs it.
         expires_at: Option<Wall>,
     },
+    /// Keep the row held for nobody, on the condition `owner = :me AND version = :v`. SETs `owner`, `version`, `lease_ms`
+    /// and `holder`, SETs or REMOVEs `expires_at`, REMOVEs `ttl`.
+    Park {
+        /// The holder's identity.
+        owner: OwnerId,
+        /// The version that the row must have.
+        version: Version,
+        /// Whose the row is from then on: an identity that is nobody's, and never used again.
+        parked: OwnerId,
+        /// The version that it gets, as with a renewal.
+        new_version: Version,
+        /// Wall time of the acquisition: `acquired_at` stays as it was.
+        at: Wall,
+        /// For how long the row is to stay held.
+        lease: Duration,
+        /// What to write to `expires_at`; `None` REMOVEs it.
+        expires_at: Option<Wall>,
+    },
     /// Free the row, on the condition `owner IN owners`: REMOVEs `owner`, `holder`, `expires_at`, SETs or leaves `ttl`; or
     /// deletes it, where the format keeps no free rows.
     Release {

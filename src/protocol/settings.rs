@@ -25,6 +25,8 @@ impl Settings {
     pub const MIN_LEASE: Duration = Duration::from_millis(500);
     /// The longest lease.
     pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+    /// The longest minimum that a row can be parked for: a ninth more of it is written, to a row that takes a lease.
+    pub const MAX_MINIMUM: Duration = Duration::from_secs(24 * 60 * 60 * 9 / 10);
     /// The lease where nothing else is set.
     pub const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 

@@ -55,6 +55,9 @@ pub enum ToKeeper {
         /// Whether `released` is to wait for the write.
         #[serde(default)]
         wait: bool,
+        /// The key is to stay held, for nobody, until so long after it was acquired; with the reason `finished` only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold_at_least_ms: Option<u64>,
     },
     /// Looks at a row without taking it.
     Inspect(Box<Inspect>),

@@ -23,6 +23,10 @@ const LONGEST_NOTE: usize = 1024;
 const SHORTEST_RETENTION: Duration = Duration::from_secs(1);
 const SHORTEST_LEASE: Duration = Duration::from_millis(500);
 const LONGEST_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+/// What a row can be kept for: a ninth more than that is written as a lease.
+const LONGEST_MINIMUM: Duration = Duration::from_secs(LONGEST_LEASE.as_secs() * 9 / 10);
+/// What the session can say.
+const SHORTEST_MINIMUM: Duration = Duration::from_millis(1);
 /// No function runs longer, so polling any slower would be no polling.
 const LONGEST_POLL: Duration = Duration::from_secs(15 * 60);
 /// What DynamoDB takes at most: for a table's ARN, for a key attribute's name, and for a sort key.
@@ -60,6 +64,9 @@ pub(crate) struct Draft {
     pub(crate) state_retention: Option<Duration>,
     pub(crate) holder_note: Option<String>,
     pub(crate) attributes: BTreeMap<String, String>,
+    pub(crate) hold_at_least: Option<Duration>,
+    /// Whether each record of a batch is locked by itself.
+    pub(crate) per_record: bool,
     pub(crate) keeper: Option<KeeperChoice>,
     pub(crate) socket: Option<PathBuf>,
     #[cfg(feature = "testing")]
@@ -100,6 +107,7 @@ impl Draft {
             state_retention: read.value("STATE_RETENTION", duration::parse_long).unless_set(self.state_retention),
             holder_note: self.holder_note.unwrap_or_default(),
             attributes: self.attributes,
+            hold_at_least: read.duration("HOLD_AT_LEAST").unless_set(self.hold_at_least),
             keeper: read.choice("KEEPER").unless_set(self.keeper).unwrap_or(default_keeper),
             socket: read.socket(self.socket),
             #[cfg(feature = "testing")]
@@ -111,6 +119,7 @@ impl Draft {
         // The keeper's affair; but a value that it would not take is told where somebody looks.
         let _keepers: Option<MetricLines> = read.choice("METRICS");
         check(&settings, read.problems);
+        check_minimum(&settings, self.per_record, read.problems);
         let warnings = read.unknown_names();
         (settings, warnings)
     }
@@ -162,6 +171,19 @@ fn for_people(settings: &Settings, problems: &mut Vec<String>) {
     ];
     for (setting, _) in told.into_iter().filter(|(_, fits)| !fits) {
         problems.push(format!("`{setting}` is set, and the row format `{format}` has no place for it: leave it out"));
+    }
+}
+
+fn check_minimum(settings: &Settings, per_record: bool, problems: &mut Vec<String>) {
+    let Some(minimum) = settings.hold_at_least else { return };
+    if minimum < SHORTEST_MINIMUM || minimum > LONGEST_MINIMUM {
+        problems.push(format!("`hold_at_least` is {minimum:?}: set {SHORTEST_MINIMUM:?} to 21h 36min, or take it out"));
+    }
+    if per_record {
+        problems.push(
+            "`hold_at_least` is set for a layer that locks single records: the next record of a key would find it busy; take it out, or lock the whole batch"
+                .to_owned(),
+        );
     }
 }
 

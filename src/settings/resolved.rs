@@ -38,6 +38,7 @@ pub(crate) struct Settings {
     /// What people are told by the row.
     pub(crate) holder_note: String,
     pub(crate) attributes: BTreeMap<String, String>,
+    pub(crate) hold_at_least: Option<Duration>,
     pub(crate) keeper: KeeperChoice,
     pub(crate) socket: PathBuf,
     /// What plays the keeper in a unit test.

@@ -60,6 +60,7 @@ fn every_variable_is_read() {
         ("LEASEHOLD_MAX_HOLD", "1h"),
         ("LEASEHOLD_MAX_SILENCE", "10s"),
         ("LEASEHOLD_END_BEFORE_DEADLINE", "500ms"),
+        ("LEASEHOLD_HOLD_AT_LEAST", "10m"),
         ("LEASEHOLD_KEEPER", "extension"),
         ("LEASEHOLD_SOCKET", "/s"),
         ("LEASEHOLD_STRICT", "1"),
@@ -95,6 +96,7 @@ fn every_variable_is_read() {
         holder_note: String::new(),
         attributes: Default::default(),
         end_before_deadline: Some(Duration::from_millis(500)),
+        hold_at_least: Some(Duration::from_secs(600)),
         keeper: KeeperChoice::Extension,
         socket: "/s".into(),
         #[cfg(feature = "testing")]
@@ -236,4 +238,27 @@ fn a_format_with_a_key_of_its_own_takes_no_other() {
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("`pydynox/1` have the partition key `key` and no sort key"), "{problems:?}");
     }
+}
+
+#[test]
+fn a_minimum_that_no_row_can_be_kept_for_is_told() {
+    let minimum = |minimum| Draft { hold_at_least: Some(minimum), ..with_table() };
+    for good in [Duration::from_millis(1), Duration::from_secs(3600), Duration::from_secs(77_760)] {
+        assert_eq!(resolve(minimum(good), &[]).1, Vec::<String>::new());
+    }
+    for bad in [Duration::ZERO, Duration::from_micros(999), Duration::from_secs(77_761)] {
+        let (_, problems, _) = resolve(minimum(bad), &[]);
+        assert!(problems.len() == 1 && problems[0].contains("`hold_at_least`"), "{problems:?}");
+    }
+    let longer_than_the_lease =
+        Draft { lease_duration: Some(Duration::from_secs(1)), ..minimum(Duration::from_secs(60)) };
+    assert_eq!(resolve(longer_than_the_lease, &[]).1, Vec::<String>::new());
+}
+
+#[test]
+fn a_minimum_for_single_records_is_told() {
+    let draft = Draft { per_record: true, ..with_table() };
+    assert_eq!(resolve(draft.clone(), &[]).1, Vec::<String>::new());
+    let (_, problems, _) = resolve(draft, &[("LEASEHOLD_HOLD_AT_LEAST", "1m")]);
+    assert!(problems.len() == 1 && problems[0].contains("lock the whole batch"), "{problems:?}");
 }

@@ -8,7 +8,7 @@
 //! | `lease_ms` | N | how long a lease lasts unrenewed |
 //! | `owner` | S | the holder's identity; only while the row is held |
 //! | `expires_at` | N | when the lease ends by server time, in epoch milliseconds; only while held, and not always then |
-//! | `holder` | M | what people are told; only while held |
+//! | `holder` | M | what people are told; only while held. With `parked` = true its work is done, and the row only stays held |
 //! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
 //! | others | S | what the layer's author has for people; only while held. Nothing is decided by them |
 
@@ -77,6 +77,15 @@ impl RowFormat for LeaseholdV1 {
                 extend(&mut update, *expires_at);
                 update.condition = held_at(&mut update, *owner, *version);
             }
+            Request::Park { owner, version, parked, new_version, at, lease, expires_at } => {
+                update.set("owner", text(*parked));
+                update.set("version", version_value(*new_version));
+                update.set("lease_ms", AttributeValue::N(lease.as_millis().to_string()));
+                update.set("holder", holder(&HolderInfo { parked: true, ..lock.holder.clone() }, *at));
+                extend(&mut update, *expires_at);
+                update.condition = held_at(&mut update, *owner, *version);
+                update.is_last = true;
+            }
             Request::Release { owners, ttl } => {
                 update = release(lock, owners, *ttl);
             }
@@ -88,6 +97,8 @@ impl RowFormat for LeaseholdV1 {
     fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String> {
         let expected = match request {
             Request::Release { .. } => return Ok(Version::Counter(0)),
+            // Nobody counts on from it here, so its answer brings none.
+            Request::Park { new_version, .. } => return Ok(*new_version),
             Request::Acquire { .. } | Request::Read => None,
             Request::TakeOver { seen_version, .. } => {
                 seen_version.counter().map(|seen| Version::Counter(seen.saturating_add(1)))
@@ -178,7 +189,8 @@ fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
     ];
     let texts = texts.into_iter().filter(|(name, value)| *name != "note" || !value.is_empty());
     let texts = texts.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.clone())));
-    AttributeValue::M(texts.chain([("acquired_at".to_owned(), number(at.as_millis()))]).collect())
+    let parked = info.parked.then(|| ("parked".to_owned(), AttributeValue::Bool(true)));
+    AttributeValue::M(texts.chain([("acquired_at".to_owned(), number(at.as_millis()))]).chain(parked).collect())
 }
 
 #[cfg(test)]
@@ -238,6 +250,8 @@ mod tests {
             Request::TakeOver { owner, version: None, at, lease, expires_at, seen_owner: owner, seen_version: v(3) },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at: None },
+            Request::Park { owner, version: v(3), parked: owner, new_version: v(4), at, lease, expires_at },
+            Request::Park { owner, version: v(3), parked: owner, new_version: v(4), at, lease, expires_at: None },
             Request::Release { owners: vec![owner], ttl: Some(9) },
             Request::Release { owners: vec![owner], ttl: None },
             Request::Release { owners: vec![], ttl: None },

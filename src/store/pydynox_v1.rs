@@ -3,7 +3,7 @@
 //! | attribute | type | |
 //! |---|---|---|
 //! | `key` | S | the partition key; there is no sort key |
-//! | `owner` | S | the holder's identity, a UUID |
+//! | `owner` | S | the holder's identity, a UUID; one that is nobody's on a row that is only kept for a while |
 //! | `version` | S | a UUID, a fresh one with every write |
 //! | `lease_ms` | N | how long a lease lasts unrenewed, 100 to 86,400,000 |
 //! | `protocol` | N | `1` |
@@ -64,6 +64,16 @@ impl RowFormat for PydynoxV1 {
                 on.condition = format!("{} AND {}", ours(&mut on), on.is_at(*owner, *version));
                 Write::Update(on)
             }
+            // Another owner with another version and lease, as if it had taken the row over just now: pydynox waits for it
+            // as for any holder.
+            Request::Park { owner, version, parked, new_version, lease, .. } => {
+                on.set("owner", text(*parked));
+                on.set("version", version_value(*new_version));
+                on.set("lease_ms", AttributeValue::N(lease.as_millis().to_string()));
+                on.condition = format!("{} AND {}", ours(&mut on), on.is_at(*owner, *version));
+                on.is_last = true;
+                Write::Update(on)
+            }
             Request::Release { owners, .. } => {
                 on.condition = on.is_to_be_freed(owners);
                 Write::Delete(on)
@@ -83,6 +93,7 @@ impl RowFormat for PydynoxV1 {
                 Some(_) => Err("brings another `version` than was written".to_owned()),
                 None => Err("does not bring the row's new `version`".to_owned()),
             },
+            Request::Park { new_version, .. } => Ok(*new_version),
             Request::Release { .. } | Request::Read => Ok(Version::Counter(0)),
         }
     }
@@ -172,7 +183,7 @@ mod tests {
         Lock { table, key: "sync:1".into(), holder: HolderInfo::default(), attributes: Default::default() }
     }
 
-    fn requests() -> [Request; 7] {
+    fn requests() -> [Request; 8] {
         let (owner, seen_owner, expires_at) = (OwnerId::from_u128(1), OwnerId::from_u128(2), None);
         let (version, at, lease) = (Some(Version::Opaque(3)), Wall::from_millis(1), Duration::from_secs(30));
         let (old, new) = (Version::Opaque(4), Version::Opaque(5));
@@ -183,6 +194,7 @@ mod tests {
             Request::Renew { owner, version: old, new_version: new, expires_at },
             Request::Release { owners: vec![owner], ttl: None },
             Request::Release { owners: vec![], ttl: None },
+            Request::Park { owner, version: old, parked: seen_owner, new_version: new, at, lease, expires_at },
             Request::Read,
         ]
     }

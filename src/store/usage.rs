@@ -22,6 +22,8 @@ pub struct StoreUsage {
     pub renewals: u64,
     /// Requests to give a lease back.
     pub releases: u64,
+    /// Requests to keep a row held, for nobody, until a minimum is over.
+    pub parkings: u64,
     /// Consistent reads.
     pub reads: u64,
     /// Transactions that save a state; a lease given back by one counts here.
@@ -46,6 +48,7 @@ pub(super) struct Counters {
     takeovers: AtomicU64,
     renewals: AtomicU64,
     releases: AtomicU64,
+    parkings: AtomicU64,
     reads: AtomicU64,
     state_writes: AtomicU64,
     refused: AtomicU64,
@@ -62,6 +65,7 @@ impl Counters {
             Request::TakeOver { .. } => &self.takeovers,
             Request::Renew { .. } => &self.renewals,
             Request::Release { .. } => &self.releases,
+            Request::Park { .. } => &self.parkings,
             Request::Read => &self.reads,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -114,6 +118,7 @@ impl Counters {
             takeovers: of(&self.takeovers),
             renewals: of(&self.renewals),
             releases: of(&self.releases),
+            parkings: of(&self.parkings),
             reads: of(&self.reads),
             state_writes: of(&self.state_writes),
             refused: of(&self.refused),

@@ -13,7 +13,8 @@ impl State {
     pub(super) fn asked(&mut self, session: u64, acquire: Box<Acquire>) {
         self.happened.push(Happened::Asked { key: acquire.key.clone() });
         if let Some(session) = self.sessions.get_mut(&session) {
-            session.counted = Some(Counted { write_requests: 1, attempts: 1, ..Counted::default() });
+            let asked = Counted { write_requests: 1, attempts: 1, ..Counted::default() };
+            session.counted.insert(acquire.id, asked);
         }
         let began = self.now();
         self.clock.advance(std::mem::take(&mut self.delay));
@@ -67,6 +68,7 @@ impl State {
             session,
             id: acquire.id,
             owner,
+            since: now,
             length,
             valid_until: now + validity(length),
             ends_at: (!has_deadline).then(|| now + Duration::from_millis(acquire.max_hold_ms)),
@@ -79,7 +81,7 @@ impl State {
             on_release: None,
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
-        self.note(session, |counted| counted.granted(attempts, waited));
+        self.note(session, acquire.id, |counted| counted.granted(attempts, waited));
         self.answered(acquire, Answered::Granted(token));
         let granted = FromKeeper::Granted {
             id: acquire.id,

@@ -61,7 +61,7 @@ impl State {
             return;
         }
         self.settle();
-        let counted = self.sessions.get(&session).and_then(|session| session.counted);
+        let counted = self.sessions.get(&session).and_then(|session| session.counted.get(&id).copied());
         let line = match counted {
             Some(counted) => FromKeeper::Counted(Box::new(Counted { id, ..counted })),
             None => {
@@ -73,8 +73,8 @@ impl State {
     }
 
     /// Counts for a session's lease, once it has asked for one.
-    pub(super) fn note(&mut self, session: u64, note: impl FnOnce(&mut Counted)) {
-        if let Some(counted) = self.sessions.get_mut(&session).and_then(|session| session.counted.as_mut()) {
+    pub(super) fn note(&mut self, session: u64, id: u64, note: impl FnOnce(&mut Counted)) {
+        if let Some(counted) = self.sessions.get_mut(&session).and_then(|session| session.counted.get_mut(&id)) {
             note(counted);
         }
     }

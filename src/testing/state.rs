@@ -45,8 +45,8 @@ pub(super) struct Session {
     lines: VecDeque<FromKeeper>,
     spoke: bool,
     pub(super) has_deadline: bool,
-    /// What its lease has taken, once it has asked for one.
-    pub(super) counted: Option<Counted>,
+    /// What its leases have taken, by the id that it asked for them with.
+    pub(super) counted: HashMap<u64, Counted>,
 }
 
 /// Who holds a key.
@@ -61,6 +61,7 @@ pub(super) struct Lease {
     pub(super) session: u64,
     pub(super) id: u64,
     pub(super) owner: OwnerId,
+    pub(super) since: Mono,
     pub(super) length: Duration,
     pub(super) valid_until: Mono,
     pub(super) ends_at: Option<Mono>,
@@ -130,7 +131,8 @@ impl State {
 
     pub(super) fn open(&mut self, waker: Waker) -> u64 {
         self.opened += 1;
-        let session = Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false, counted: None };
+        let session =
+            Session { waker, lines: VecDeque::new(), spoke: false, has_deadline: false, counted: HashMap::new() };
         self.sessions.insert(self.opened, session);
         self.opened
     }
@@ -157,8 +159,8 @@ impl State {
                 self.settle();
                 self.hear_progress(session, id);
             }
-            ToKeeper::Release { id, reason, .. } => {
-                self.give_back(session, Some(id), reason);
+            ToKeeper::Release { id, reason, hold_at_least_ms, .. } => {
+                self.give_back(session, Some(id), reason, hold_at_least_ms.map(Duration::from_millis));
                 self.say(session, FromKeeper::Released { id });
                 self.settle();
             }
@@ -177,7 +179,7 @@ impl State {
     /// The connection's end: what is still held was not given back.
     pub(super) fn close(&mut self, session: u64) {
         if self.sessions.remove(&session).is_some() {
-            self.give_back(session, None, ReleaseReason::Dropped);
+            self.give_back(session, None, ReleaseReason::Dropped, None);
             self.settle();
         }
     }
@@ -256,7 +258,7 @@ impl State {
         let (mut said, mut over, mut due) = (Vec::new(), Vec::new(), Vec::new());
         for (key, held) in &mut self.held {
             let Held::Here(lease) = held else { continue };
-            due.push((lease.session, lease.renewals_due(now)));
+            due.push((lease.session, lease.id, lease.renewals_due(now)));
             if lease.ends_at.is_some_and(|end| end <= now) {
                 over.push((key.clone(), HELD_TOO_LONG));
                 continue;
@@ -281,9 +283,9 @@ impl State {
         for (session, line) in said {
             self.say(session, line);
         }
-        for (session, due) in due {
+        for (session, id, due) in due {
             let renewing = self.renewing;
-            self.note(session, |counted| counted.renewed(due, renewing));
+            self.note(session, id, |counted| counted.renewed(due, renewing));
         }
         for (key, reason) in over {
             self.lose(&key, reason);
@@ -324,7 +326,7 @@ impl State {
     }
 
     /// Ends what a session holds or waits for, under this id or any.
-    fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason) {
+    fn give_back(&mut self, session: u64, id: Option<u64>, reason: ReleaseReason, hold_at_least: Option<Duration>) {
         let is_it = |waiting: &Waiting| waiting.session == session && id.is_none_or(|id| id == waiting.acquire.id);
         self.waiting.retain(|waiting| !is_it(waiting));
         let now = self.now();
@@ -339,6 +341,13 @@ impl State {
                 // It ends by itself.
                 let until = Some(now + lease.length);
                 let (holder, owner) = (lease.holder, lease.owner);
+                self.held.insert(key.clone(), Held::Elsewhere { holder, owner, since: now, until });
+            } else if let Some(minimum) = hold_at_least
+                && reason == ReleaseReason::Finished
+                && lease.since + minimum > now
+            {
+                let holder = Box::new(HolderInfo { parked: true, ..*lease.holder });
+                let (owner, until) = (OwnerId::random(), Some(lease.since + minimum));
                 self.held.insert(key.clone(), Held::Elsewhere { holder, owner, since: now, until });
             }
             self.happened.push(Happened::Released { key, reason });

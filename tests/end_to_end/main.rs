@@ -14,6 +14,7 @@ mod metrics;
 mod modes;
 mod redeliveries;
 mod scenes;
+mod scheduled;
 mod stage;
 mod state;
 mod visibility;

@@ -13,6 +13,7 @@ mod cells;
 mod acquire;
 mod credentials;
 mod kept_alive;
+mod park;
 mod release;
 mod renew;
 mod session;

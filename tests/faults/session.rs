@@ -147,7 +147,14 @@ impl Session {
 
     /// Gives it back without waiting for what comes of it.
     pub async fn give_back(&mut self) {
-        self.send(ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true }).await;
+        self.send(ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms: None })
+            .await;
+    }
+
+    /// Gives it back without waiting for what comes of it; the key is to stay held until so long after it was acquired.
+    pub async fn keep(&mut self, minimum: Duration) {
+        let hold_at_least_ms = Some(u64::try_from(minimum.as_millis()).unwrap());
+        self.send(ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: true, hold_at_least_ms }).await;
     }
 
     /// The row is free.

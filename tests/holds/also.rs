@@ -191,7 +191,7 @@ async fn a_key_of_an_outer_layer_is_already_held_whichever_of_the_two_it_is() {
         let mut stacked = outer_layer.build().unwrap().layer(inner);
         let error = keeper.invoke(&mut stacked, order()).await.unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("give the two layers templates or namespaces of their own"), "{text}");
+        assert!(text.contains("give the two layers, or the layer and what is taken by hand, keys"), "{text}");
     }
 }
 
@@ -226,4 +226,17 @@ fn misuse_is_told_when_the_layer_is_built() {
     assert!(records.to_string().contains("is for layers over whole events"), "{records}");
     let by_hand = Leasehold::builder().table("locks").also("legacy:{id}").build().unwrap_err();
     assert!(by_hand.to_string().contains("take both keys"), "{by_hand}");
+}
+
+#[tokio::test]
+async fn the_metrics_are_those_of_both_leases() {
+    async fn counted(_: LambdaEvent<Value>) -> Result<Value, Error> {
+        let metrics = Lease::current()?.metrics().await?;
+        Ok(json!([metrics.attempts, metrics.write_requests]))
+    }
+    let keeper = TestKeeper::new();
+    let mut alone = layer(NEW, &keeper).build().unwrap().layer(service_fn(counted));
+    assert_eq!(keeper.invoke(&mut alone, order()).await.unwrap(), json!([1, 1]));
+    let mut both = layer(NEW, &keeper).also(OLD).build().unwrap().layer(service_fn(counted));
+    assert_eq!(keeper.invoke(&mut both, order()).await.unwrap(), json!([2, 2]));
 }

@@ -21,14 +21,16 @@ use self::read::{Line, Names, Step};
 
 /// Those in which a layer can be brought to say its part. The others have several acquisitions in one session, lines that
 /// no layer says, or a process that dies.
-const OF_LAYERS: [&str; 16] = [
+const OF_LAYERS: [&str; 18] = [
     "at_risk",
     "busy",
+    "busy_kept",
     "cancel",
     "check",
     "dropped",
     "failed",
     "hello",
+    "kept",
     "lost",
     "observe",
     "plain",
@@ -86,6 +88,7 @@ async fn invoke(keeper: &Keeper, name: &str, happening: &Happened) {
     let variables: &[(&str, &str)] = if name == "observe" { &[("LEASEHOLD_MODE", "observe")] } else { &[] };
     let mut builder = keeper.layer_under::<Value>("orders:{id}", variables);
     match name {
+        "kept" => builder = builder.hold_at_least(Duration::from_secs(600)),
         "release_wait" | "state" => builder = builder.release(ReleaseWhen::BeforeResponse),
         // A tenth more is asked for, as a word may wait for a tenth.
         "silence" => builder = builder.max_silence(Duration::from_secs(20)),

@@ -13,6 +13,7 @@ pub(crate) const EXCLUSION: &str = "never two holders who believe at once";
 pub(crate) const TOKENS: &str = "each token granted is higher than all before it";
 pub(crate) const WRITES: &str = "no write lands that a rule forbids";
 pub(crate) const RECOVERY: &str = "a fresh contender can always take the row in time";
+pub(crate) const MINIMA: &str = "a parked key is nobody's before its minimum is over";
 pub(crate) const CONDUCT: &str = "machines keep their word and never get stuck";
 
 fn breaks(state: &State, of: &[Violation]) -> bool {
@@ -20,8 +21,14 @@ fn breaks(state: &State, of: &[Violation]) -> bool {
 }
 
 const OF_WRITES: [Violation; 2] = [Violation::VersionFell, Violation::HeldRowHasTtl];
-const NAMED: [Violation; 5] =
-    [Violation::TwoHolders, Violation::TokenFell, Violation::NotRecovered, OF_WRITES[0], OF_WRITES[1]];
+const NAMED: [Violation; 6] = [
+    Violation::TwoHolders,
+    Violation::TokenFell,
+    Violation::NotRecovered,
+    Violation::MinimumNotKept,
+    OF_WRITES[0],
+    OF_WRITES[1],
+];
 
 impl stateright::Model for Checked {
     type State = State;
@@ -45,6 +52,7 @@ impl stateright::Model for Checked {
             Property::always(TOKENS, |_, state: &State| !breaks(state, &[Violation::TokenFell])),
             Property::always(WRITES, |_, state: &State| !breaks(state, &OF_WRITES)),
             Property::always(RECOVERY, |_, state: &State| !breaks(state, &[Violation::NotRecovered])),
+            Property::always(MINIMA, |_, state: &State| !breaks(state, &[Violation::MinimumNotKept])),
             Property::always(CONDUCT, |_, state: &State| {
                 state.violation().is_none_or(|broken| NAMED.contains(&broken))
             }),

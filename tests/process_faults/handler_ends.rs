@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold_sandbox::{EventKind, Invocation};
+use leasehold_sandbox::{Event, EventKind, Invocation};
 use serde_json::json;
 
 use crate::{
@@ -43,10 +43,11 @@ async fn a_retry_under_the_same_request_id_in_the_same_environment_has_a_lease_o
     let outcome = stage.environment(0).invoke(Invocation::from(fails).request_id("retried")).await;
     assert_eq!(outcome.error_type(), Some("NoLease"), "{outcome:?}");
     let before = stage.version().await.unwrap();
+    let is_idle = |event: &Event| event.kind == EventKind::Idle;
+    let mark = stage.sandbox.log().wait_for(is_idle, crate::stage::SOON).await.unwrap().index;
 
     // The retry is held for like any other: its environment is not idle, and its row not free, before it is done.
     let retry = stage.environment(0).start_invocation(Invocation::from(event("retry")).request_id("retried"));
-    let mark = stage.sandbox.log().all(|event| event.kind == EventKind::Idle).last().unwrap().index;
     let began = crate::stage::says("work began", "retried");
     stage.sandbox.log().wait_for_after(mark, began, crate::stage::SOON).await.unwrap();
     assert!(matches!(stage.row().await, Row::Held { .. }), "{}", stage.timeline());

@@ -135,6 +135,15 @@ async fn no_request_at_all_writes_to_such_a_row() {
             seen_version: seen,
         },
         Request::Renew { owner: me, version: seen, new_version: Version::Counter(8), expires_at: None },
+        Request::Park {
+            owner: me,
+            version: seen,
+            parked: OwnerId::random(),
+            new_version: Version::Counter(8),
+            at,
+            lease,
+            expires_at: None,
+        },
         Request::Release { owners: vec![OwnerId::random()], ttl: Some(1) },
     ];
     for foreign in foreign() {
@@ -193,7 +202,7 @@ async fn the_message_names_key_table_and_what_was_found_and_says_once_what_to_do
     let row = item(&[("key", s(KEY)), ("customer", s("ACME"))]);
     assert_eq!(
         attempt(&row).await.seen.message,
-        "no lease on `orders:A-17`: in table `locks` the row is not a lock of the format `leasehold/1`: it has no \
+        "no lease or state on `orders:A-17`: in table `locks` the row is not a lock of the format `leasehold/1`: it has no \
          attribute `format`; it is left alone, so take a table or a `namespace` of its own for these locks"
     );
 }

@@ -183,7 +183,7 @@ async fn the_message_names_key_table_attribute_and_what_was_found_and_says_once_
     assert_one_line(&met.seen.message);
     assert_eq!(
         met.seen.message,
-        "no lease on `orders:A-17`: in table `locks` the row's attribute `lease_ms` is 99, not from 100 to 86400000; \
+        "no lease or state on `orders:A-17`: in table `locks` the row's attribute `lease_ms` is 99, not from 100 to 86400000; \
          look at the row and delete it once nobody works on its key"
     );
 }

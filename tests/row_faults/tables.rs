@@ -42,7 +42,7 @@ async fn a_missing_table_is_told_by_name_once() {
     assert_seen(&seen, "TableNotFound", "", 1);
     assert_eq!(
         seen.message,
-        "no lease on `orders:A-17`: the lock table does not exist or is not ready: DynamoDB answered UpdateItem on table \
+        "no lease or state on `orders:A-17`: the lock table does not exist or is not ready: DynamoDB answered UpdateItem on table \
          `lokcs` with ResourceNotFoundException: Requested resource not found; create `lokcs`, or correct `table` \
          (LEASEHOLD_TABLE), the Region or the account; a table that was only just created is there once it is ACTIVE"
     );

@@ -32,6 +32,7 @@ pub fn lock_in(table: Table, key: &str) -> Lock {
         template: "orders:{id}".into(),
         note: String::new(),
         acquired_at: None,
+        parked: false,
     };
     Lock { table, key: key.to_owned(), holder, attributes: Default::default() }
 }

@@ -134,7 +134,8 @@ impl Client {
     }
 
     pub(crate) async fn release(&mut self) {
-        self.say(&ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: false }).await;
+        self.say(&ToKeeper::Release { id: 1, reason: ReleaseReason::Finished, wait: false, hold_at_least_ms: None })
+            .await;
         assert_eq!(self.hear().await, FromKeeper::Released { id: 1 });
     }
 

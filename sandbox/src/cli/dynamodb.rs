@@ -1,55 +1,81 @@
-//! `dynamodb`: the embedded DynamoDB by itself, for functions that something else runs.
+//! `dynamodb`: the embedded DynamoDB by itself, for functions and programs that the sandbox does not run as a Lambda.
 
 use std::{
+    ffi::OsString,
     future,
     io::{self, Write},
-    process::ExitCode,
+    os::unix::process::ExitStatusExt,
+    process::{ExitCode, ExitStatus},
 };
 
 use clap::Args;
 use leasehold_sandbox::EmbeddedDynamoDb;
+use tokio::process::Command;
 
-use super::CommandError;
+use super::{CommandError, FAILED};
 
-/// Serve the embedded DynamoDB, with a lock table, to programs that the sandbox does not run.
+/// The port that is used for as long as nobody names one: the one of the local DynamoDBs that people know.
+const USUAL_PORT: u16 = 8000;
+
+/// Serve the embedded DynamoDB, with a lock table, to programs that the sandbox does not run as a Lambda.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints the variables that point a program to it, for a shell to read; they stay the same as long as --port does. Its \
-tables are in memory: Ctrl-C ends it, and them.
+tables are in memory: Ctrl-C ends it, and them. With a PROGRAM nothing is printed: it gets the variables, and its end is \
+this command's end, with the same exit status (128 and the signal's number after a signal).
 
-Example, for `cargo lambda watch`:
-  leasehold-sandbox dynamodb --port 8000 --table locks")]
+Examples, for `cargo lambda watch`, and for a script:
+  leasehold-sandbox dynamodb --port 8000 --table locks
+  leasehold-sandbox dynamodb -- ./nightly-export")]
 pub(super) struct DynamoDb {
-    /// The port on the loopback interface; 0 for any that is free.
-    #[arg(long, value_name = "PORT", default_value_t = 8000)]
-    port: u16,
+    /// The port on the loopback interface; 0 for any that is free. Without it 8000, or any with a PROGRAM.
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
 
     /// The lock table that is created.
     #[arg(long, value_name = "NAME", default_value = "leasehold")]
     table: String,
+
+    /// A program to run with it, and its arguments, behind `--`.
+    #[arg(last = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
 }
 
 impl DynamoDb {
-    /// Serves until the command is interrupted.
+    /// Serves until the command is interrupted, or the program has ended.
     ///
     /// # Errors
     ///
-    /// When the port is taken or the table can't be created.
+    /// When the port is taken, the table can't be created, or the program can't be run.
     pub(super) async fn run(self) -> Result<ExitCode, CommandError> {
-        let dynamodb = EmbeddedDynamoDb::start(self.port)?;
+        let port = self.port.unwrap_or(if self.program.is_empty() { USUAL_PORT } else { 0 });
+        let dynamodb = EmbeddedDynamoDb::start(port)?;
         dynamodb.tables().create_lock_table(self.table.as_str()).await?;
-        let mut out = io::stdout().lock();
-        for (name, value) in [
+        let variables = [
             ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()),
             ("AWS_REGION", "us-east-1"),
             ("AWS_ACCESS_KEY_ID", "local"),
             ("AWS_SECRET_ACCESS_KEY", "local"),
             ("LEASEHOLD_TABLE", &self.table),
-        ] {
+        ];
+        if let Some((program, arguments)) = self.program.split_first() {
+            let mut command = Command::new(program);
+            let running = command.args(arguments).envs(variables).kill_on_drop(true).status();
+            let told = |error| CommandError::Usage(format!("{} could not be run: {error}", program.display()));
+            return Ok(exit_code(running.await.map_err(told)?));
+        }
+        let mut out = io::stdout().lock();
+        for (name, value) in variables {
             writeln!(out, "export {name}={value}")?;
         }
         out.flush()?;
         drop(out);
         future::pending().await
     }
+}
+
+/// As a shell has it.
+fn exit_code(ended: ExitStatus) -> ExitCode {
+    let status = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
+    ExitCode::from(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(FAILED))
 }

@@ -14,6 +14,8 @@ pub enum Step {
     Renew,
     /// Frees the row.
     Release,
+    /// Keeps the row held, for nobody, until a minimum is over.
+    Park,
     /// Reads the row.
     Read,
     /// Reads the state beside the row.
@@ -62,6 +64,7 @@ fn step(operation: &str, body: &Value) -> Step {
             if frees { Step::ReleaseWithState } else { Step::SaveState }
         }
         "DeleteItem" => Step::Release,
+        "UpdateItem" if sets(update, "#owner") && update.contains("#version = :version") => Step::Park,
         // Who gives a row away writes its owner; whether it may be absent or free tells the two ways apart.
         "UpdateItem" if sets(update, "#owner") => taking(condition),
         "UpdateItem" if update.contains("#owner") => Step::Release,
@@ -134,12 +137,13 @@ mod tests {
             ("SET #owner = :owner, #version = if_not_exists(#version, :seed) + :one", "attribute_not_exists(#key)"),
             ("SET #owner = :owner, #version = if_not_exists(#version, :seed) + :one", "#owner = :seen_owner"),
             ("SET #version = :version REMOVE #expires_at, #ttl", "#owner = :seen_owner"),
+            ("SET #owner = :owner, #version = :version REMOVE #expires_at, #ttl", "#owner = :seen_owner"),
             ("SET #ttl = :ttl REMOVE #owner, #holder", "#owner IN (:u0)"),
         ];
         let found = steps.map(|(expression, condition)| passing("UpdateItem", update(expression, condition)));
         assert_eq!(
             found.each_ref().map(|passing| passing.step),
-            [Step::Acquire, Step::TakeOver, Step::Renew, Step::Release]
+            [Step::Acquire, Step::TakeOver, Step::Renew, Step::Park, Step::Release]
         );
         assert_eq!(found[0].key.as_deref(), Some("orders:1"));
         assert_eq!(found[0].owner.as_deref(), Some("me"));

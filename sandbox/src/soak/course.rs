@@ -264,6 +264,7 @@ const fn step_name(step: Step) -> &'static str {
         Step::TakeOver => "take over",
         Step::Renew => "renew",
         Step::Release => "release",
+        Step::Park => "park",
         Step::Read => "read",
         Step::ReadState => "read state",
         Step::SaveState => "save state",

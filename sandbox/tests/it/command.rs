@@ -141,3 +141,22 @@ fn dynamodb_is_served_by_itself_until_it_is_interrupted() {
     rustix::process::kill_process(pid, leasehold_sandbox::Signal::INT).unwrap();
     assert_eq!(serving.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn dynamodb_lends_its_variables_and_its_table_to_a_program_and_ends_as_the_program_did() {
+    let directory = tempfile::tempdir().unwrap();
+    let event = event(&directory, "event.json", &json!({}));
+    // The program is this sandbox: it prints the rows of the table that it was pointed to.
+    let used = r#"echo "$LEASEHOLD_TABLE"; "$0" invoke --no-extension --quiet --rows --function "$1" --event "$2" \
+        --endpoint-url "$AWS_ENDPOINT_URL_DYNAMODB" --table "$LEASEHOLD_TABLE" >&2; exit 7"#;
+    let lent = ["dynamodb", "--table", "locks", "--", "sh", "-ec", used, env!("CARGO_BIN_EXE_leasehold-sandbox")];
+    let output = command(&lent).arg(double()).arg(&event).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "locks\n", "and no variables for a shell");
+
+    let killed = command(&["dynamodb", "--", "sh", "-c", "kill -TERM $$"]).output().unwrap();
+    assert_eq!(killed.status.code(), Some(128 + 15));
+    let missing = command(&["dynamodb", "--", "/nowhere/program"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("/nowhere/program could not be run"), "{}", text(&missing.stderr));
+}

@@ -206,8 +206,10 @@ impl Session {
         }
     }
 
-    /// Gives back what is held, or no longer wants what was asked for: what was asked for last goes first.
-    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool) {
+    /// Gives back what is held, or no longer wants what was asked for: what was asked for last goes first. With a minimum the
+    /// keys stay held until so long after they were acquired.
+    pub(crate) fn release(&self, reason: ReleaseReason, wait: bool, hold_at_least: Option<Duration>) {
+        let hold_at_least_ms = hold_at_least.map(|minimum| u64::try_from(minimum.as_millis()).unwrap_or(u64::MAX));
         let mut state = self.state();
         let mut ids = Vec::new();
         for lease in state.heard.leases.iter_mut().rev().filter(|lease| lease.is_open()) {
@@ -215,7 +217,7 @@ impl Session {
             ids.push(lease.which.id());
         }
         for id in ids {
-            self.send(&mut state, ToKeeper::Release { id, reason, wait });
+            self.send(&mut state, ToKeeper::Release { id, reason, wait, hold_at_least_ms });
         }
         drop(state);
         self.wakers.wake_all();

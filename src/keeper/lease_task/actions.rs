@@ -36,6 +36,7 @@ impl LeaseTask {
                 Action::AtRisk => self.tell(Stage::Granted, &FromKeeper::AtRisk { id: self.to.id }),
                 Action::Secured => self.tell(Stage::Granted, &FromKeeper::Secured { id: self.to.id }),
                 Action::Lost(reason) => self.lose(reason),
+                Action::Parked => self.parked(),
                 Action::Released(result) => self.released(result),
             }
             self.tell_standing();
@@ -166,6 +167,14 @@ impl LeaseTask {
     pub(super) fn tell_lost(&self, owner: OwnerId, reason: &str) {
         self.to.shared.standings.lose(owner, reason.to_owned());
         self.tell(Stage::Over, &FromKeeper::Lost { id: self.to.id, reason: reason.to_owned() });
+    }
+
+    fn parked(&mut self) {
+        let Some(row) = &self.row else { return };
+        let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
+        event_log::parked(&self.to.terms.lock, row.owner, row.version, millis(held.unwrap_or_default()));
+        self.to.tally.counts.parked.add_one();
+        self.not_freed = None;
     }
 
     fn released(&mut self, result: Result<(), Failure>) {

@@ -74,7 +74,10 @@ impl LeaseTask {
         if answer.outcome == StateOutcome::Written {
             self.to.tally.counts.states_saved.add_one();
         }
-        let Told { line, not_held } = self.states.handle_answer(self.to.shared.now(), answer);
+        let Told { line, not_held, not_left } = self.states.handle_answer(self.to.shared.now(), answer);
+        if let Some(reason) = not_left {
+            self.note_not_left(&reason);
+        }
         if let Some(line) = line {
             self.to.outbox.tell(&line);
         }
@@ -86,6 +89,9 @@ impl LeaseTask {
 
     /// The lease is over, or on its way back: nothing more is asked or saved under it.
     pub(super) fn end_states(&mut self, reason: &str) {
+        if self.states.has_to_leave() {
+            self.note_not_left(reason);
+        }
         for line in self.states.end(reason) {
             self.to.outbox.tell(&line);
         }
@@ -100,18 +106,35 @@ impl LeaseTask {
         if finished { self.states.release(now, owner, *ttl) } else { None }
     }
 
+    /// Whether a state is to be written before the lease goes back: one that is under way, as a handler that finished may
+    /// not have waited for it; or one that was to be written with the release, where the row stays held.
+    pub(super) fn has_state_to_write(&mut self, order: GiveBack) -> bool {
+        match order {
+            GiveBack::Finished => self.states.is_writing(),
+            GiveBack::Kept(_) => {
+                self.states.leave();
+                self.states.holds_up_the_end()
+            }
+            GiveBack::Dropped | GiveBack::Cancelled | GiveBack::Crash | GiveBack::Shutdown => false,
+        }
+    }
+
+    fn note_not_left(&self, reason: &str) {
+        let Assignment { tally, terms, .. } = &self.to;
+        tally.counts.states_not_left.add_one();
+        let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
+        tracing::warn!(target: "leasehold::keeper", %table, %key, %request_id, reason, "state not left");
+    }
+
     /// What a release that was sent together with a state came to, for the machine.
     pub(super) fn left(&mut self, outcome: StateOutcome) -> Outcome {
         let not_left = self.states.handle_released(&outcome);
-        let Assignment { tally, terms, .. } = &self.to;
         if let Some(reason) = &not_left {
-            tally.counts.states_not_left.add_one();
-            let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
-            tracing::warn!(target: "leasehold::keeper", %table, %key, %request_id, reason, "state not left");
+            self.note_not_left(reason);
         }
         match outcome {
             StateOutcome::Written => {
-                tally.counts.states_saved.add_one();
+                self.to.tally.counts.states_saved.add_one();
                 Outcome::Written { version: Version::Counter(0) }
             }
             StateOutcome::NotHeld(row) => Outcome::Refused { row },

@@ -239,7 +239,9 @@ async fn a_peer_that_asks_and_never_reads_is_closed_at_a_bound() {
     client.take(1, "a").await;
     client.acquire(Acquire { on_crash: OnCrash::Expire, ..acquire(2, "c") }).await;
     let left = client.granted(2).await;
-    let line = encode(&ToKeeper::Release { id: 9, reason: ReleaseReason::Finished, wait: false }).unwrap();
+    let line =
+        encode(&ToKeeper::Release { id: 9, reason: ReleaseReason::Finished, wait: false, hold_at_least_ms: None })
+            .unwrap();
     let mut sent = 0;
     while !client.served.is_finished() {
         let writing = tokio::io::AsyncWriteExt::write_all(&mut client.writer, &line);

@@ -5,7 +5,7 @@ use crate::protocol::OwnerId;
 use crate::session::{ErrorKind, FromKeeper, MAX_LINE, ReleaseReason, ToKeeper, VersionRange, encode};
 
 const fn finished(id: u64) -> ToKeeper {
-    ToKeeper::Release { id, reason: ReleaseReason::Finished, wait: false }
+    ToKeeper::Release { id, reason: ReleaseReason::Finished, wait: false, hold_at_least_ms: None }
 }
 
 /// An `error` line, and the end.

@@ -242,6 +242,13 @@ impl MemoryStore {
                 }
                 _ => return refused,
             },
+            Request::Park { owner, version, parked, new_version, lease, expires_at, at: _ } => match row {
+                Row::Held(row) if (row.owner, row.version) == (owner, version) => {
+                    let holder = HolderInfo { parked: true, ..lock.holder.clone() };
+                    held(parked, new_version, lease, expires_at, &holder)
+                }
+                _ => return refused,
+            },
             Request::Release { owners, .. } => match &row {
                 // A version that is no counter is one of a format that keeps no free rows.
                 Row::Held(held) if owners.contains(&held.owner) => {

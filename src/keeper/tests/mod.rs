@@ -12,6 +12,7 @@ mod looks;
 mod loss;
 mod memory_store;
 mod metrics;
+mod parking;
 mod pause;
 mod quiesce;
 mod release;

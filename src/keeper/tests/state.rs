@@ -93,6 +93,29 @@ async fn a_state_for_the_release_is_written_with_it_and_only_if_the_handler_fini
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_state_for_the_release_is_saved_before_a_key_that_stays_held() {
+    for is_answered in [true, false] {
+        let world = World::new();
+        let mut client = holder(&world).await;
+        client.send(&save(1, Some("7"), true)).await;
+        assert_eq!(client.receive().await, saved(1));
+        world.store.decide_state(
+            move |_, request| {
+                if writes(request) && !is_answered { Fate::SWALLOWED } else { Fate::USUAL }
+            },
+        );
+        client.park(1, ReleaseReason::Finished, 600 * SECOND).await;
+        assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
+        world.all_ended().await;
+        // It is parked in any case: whoever is late must find it held.
+        let counts = world.keeper.counts();
+        let saved = if is_answered { (1, 1, 0) } else { (1, 0, 1) };
+        assert_eq!((counts.parked, counts.states_saved, counts.states_not_left), saved);
+        assert_eq!(world.store.value("a").as_deref(), is_answered.then_some("7"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_crash_leaves_what_was_saved_before() {
     let world = World::new();
     let mut client = holder(&world).await;

@@ -267,7 +267,13 @@ impl Client {
     }
 
     pub(super) async fn release(&mut self, id: u64, reason: ReleaseReason, wait: bool) {
-        self.send(&ToKeeper::Release { id, reason, wait }).await;
+        self.send(&ToKeeper::Release { id, reason, wait, hold_at_least_ms: None }).await;
+    }
+
+    /// The work is done, and the key is to stay held.
+    pub(super) async fn park(&mut self, id: u64, reason: ReleaseReason, minimum: Duration) {
+        let hold_at_least_ms = Some(minimum.as_millis() as u64);
+        self.send(&ToKeeper::Release { id, reason, wait: true, hold_at_least_ms }).await;
     }
 
     /// Takes `id` back, whatever has become of it, and hears so as the last thing about it.

@@ -69,10 +69,11 @@ impl Replay {
             | "the handler makes progress"
             | "the handler answers"
             | "the invocation is dropped" => {}
-            "another holds the key" => {
+            "another holds the key" | "another keeps the key" => {
                 let holder = HolderInfo {
                     function: "billing".to_owned(),
                     request_id: "r-other".to_owned(),
+                    parked: what == "another keeps the key",
                     ..Default::default()
                 };
                 world.store.put(
@@ -96,6 +97,11 @@ impl Replay {
             "the row is free" => {
                 world.all_ended().await;
                 assert!(world.store.is_free(key));
+            }
+            "the row is kept" => {
+                world.all_ended().await;
+                let Row::Held(held) = world.store.row(key) else { return Err("it is not held".to_owned()) };
+                assert!(held.holder.is_some_and(|holder| holder.parked));
             }
             "the row is held" => {
                 world.all_ended().await;

@@ -37,6 +37,7 @@ fn holder(holder: &HolderInfo) -> Value {
         "requestId": holder.request_id,
         "template": holder.template,
         "acquiredAt": holder.acquired_at,
+        "parked": holder.parked,
     })
 }
 

@@ -33,7 +33,8 @@ pub struct BatchLayerBuilder<T, K = TemplateText, V = LeaveToQueue> {
 }
 
 impl<T, K> BatchLayerBuilder<T, K> {
-    const fn new(layer: LeaseLayerBuilder<T, K>) -> Self {
+    const fn new(mut layer: LeaseLayerBuilder<T, K>) -> Self {
+        layer.draft.per_record = true;
         Self { layer, concurrency: DEFAULT_CONCURRENCY, when_busy: LeaveToQueue }
     }
 }

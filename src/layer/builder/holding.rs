@@ -67,6 +67,32 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
+    /// Keeps the key held until so long after it was acquired, if the handler succeeds before that. `LEASEHOLD_HOLD_AT_LEAST`
+    ///
+    /// For a job that takes less time than its duplicate may be late: the duplicate finds the key busy, though nobody is at
+    /// work on it any more. It may be longer than `lease_duration`, and is 21 h 36 min at most. The clocks of whoever comes
+    /// next may be off by 5 %, as with every lease, so that the key stays held up to a fifth longer than that.
+    ///
+    /// Only a handler that answered `Ok` keeps its key so: one that failed, was ended or crashed may be tried again at
+    /// once. See the [guide](crate::guide::scheduled).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use leasehold::LeaseLayer;
+    /// use leasehold::layer::AnswerFor;
+    /// use serde_json::Value;
+    ///
+    /// let nightly = LeaseLayer::<Value>::builder("nightly:{job}")
+    ///     .hold_at_least(Duration::from_secs(10 * 60))
+    ///     .max_wait(Duration::ZERO) // who finds it busy is a duplicate
+    ///     .answer_for(AnswerFor::schedule());
+    /// ```
+    pub const fn hold_at_least(mut self, minimum: Duration) -> Self {
+        self.draft.hold_at_least = Some(minimum);
+        self
+    }
+
     /// Ends a handler that is still at work this long before the invocation's deadline, with `OutOfTime`: a slow handler
     /// is a typed error then, and not a killed environment. `LEASEHOLD_END_BEFORE_DEADLINE`
     ///

@@ -94,6 +94,7 @@ where
     let begin = || match Begun::take_from(&parts.extensions, core.keeper()) {
         Some(hold) => {
             core.note_remaining(&context);
+            core.take_over(&hold);
             Ok(hold)
         }
         None => core.begin(&context),

@@ -49,7 +49,8 @@
 //! | refusal | response |
 //! |---|---|
 //! | `LeaseBusy` | 423 (or 409) with `Retry-After`: when the holder's lease can end |
-//! | `DeadlineTooClose`, `GrantTooLate`, `OutOfTime` | 503 with `Retry-After` |
+//! | `DeadlineTooClose`, `GrantTooLate` | 503 with `Retry-After` |
+//! | `OutOfTime` | 504: the work may be half done |
 //! | `StoreThrottled`, `StoreUnavailable`, `TransactionConflict` | 503 with `Retry-After` |
 //! | `KeyInvalid`: a value that makes no key | 400 |
 //! | `LeaseLost`, `KeeperGone`, and all that somebody has to set up | 500 |

@@ -1,11 +1,12 @@
 //! The holder: one lease, from the row taken to the row freed or the lease lost.
 //!
-//! Call order: [`Holder::new`], [`start`](Holder::start), then `handle_answer`, `handle_wakeup` and `handle_release` as
-//! they come, and after each of them `poll_action` until it is empty and `poll_wakeup` for the next moment to come
+//! Call order: [`Holder::new`], [`start`](Holder::start), then `handle_answer`, `handle_wakeup`, `handle_release` and
+//! `handle_park` as they come, and after each of them `poll_action` until it is empty and `poll_wakeup` for the next moment to come
 //! back. Whatever comes after a gap, the first act is to look whether the lease is still valid. A needless or late
 //! wake-up does no harm; [`validity`](Holder::validity) may be asked at any time, without one.
 
 mod grant;
+mod parking;
 mod release;
 mod renewal;
 #[cfg(test)]
@@ -17,8 +18,8 @@ use std::time::Duration;
 
 use super::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
 use super::{
-    Acquired, Action, Answer, Context, Epoch, Failure, LossReason, Outcome, OwnerId, Request, RequestId, Sample,
-    Settings, Verdict, Version,
+    Acquired, Action, Answer, Context, Epoch, Failure, LossReason, Mutant, Outcome, OwnerId, Request, RequestId,
+    Sample, Settings, Verdict, Version,
 };
 use crate::clock::{Mono, Now};
 
@@ -68,6 +69,11 @@ enum Phase {
         row_may_be_mine: bool,
     },
     Releasing,
+    /// No longer believed: the row is to stay held, for nobody, until the minimum is over.
+    Parking {
+        parked: OwnerId,
+        minimum: Duration,
+    },
     Ended,
 }
 
@@ -83,6 +89,7 @@ struct InFlight {
 enum Kind {
     Renewal { new_version: Version },
     Release,
+    Parking,
 }
 
 impl Holder {
@@ -146,15 +153,17 @@ impl Holder {
                 let again = now.mono + self.settings.lease / 3;
                 [Some(end), Some(again), risk, renewal].into_iter().flatten().min()
             }
-            Phase::Releasing => request,
+            Phase::Releasing | Phase::Parking { .. } => request,
             Phase::Lost { .. } | Phase::Ended => None,
         }
     }
 
-    /// How long the lease may be believed; `None` before the grant and after a release or a loss.
+    /// How long the lease may be believed; `None` before the grant and after a release, a parking or a loss.
     #[must_use]
     pub fn validity(&self) -> Option<Validity> {
-        (self.phase == Phase::Held).then_some(self.validity)
+        let still =
+            matches!(self.phase, Phase::Parking { .. }) && self.settings.rules.broken(Mutant::BelievedWhileParking);
+        (self.phase == Phase::Held || still).then_some(self.validity)
     }
 
     /// Whose lease it is.
@@ -183,7 +192,8 @@ impl Holder {
                 }
             }
             Phase::Releasing if due => self.send_release(cx),
-            Phase::Confirming | Phase::Releasing | Phase::Lost { .. } | Phase::Ended => {}
+            Phase::Parking { parked, minimum } if due => self.park(cx, parked, minimum),
+            Phase::Confirming | Phase::Releasing | Phase::Parking { .. } | Phase::Lost { .. } | Phase::Ended => {}
         }
     }
 
@@ -197,7 +207,19 @@ impl Holder {
             }
             Phase::Held | Phase::Lost { row_may_be_mine: true } => self.free(cx),
             Phase::Lost { row_may_be_mine: false } => self.end(Ok(())),
-            Phase::Releasing | Phase::Ended => {}
+            Phase::Releasing | Phase::Parking { .. } | Phase::Ended => {}
+        }
+    }
+
+    /// The work is done, and the key is to stay held until `minimum` after it was acquired: the row is parked, or freed
+    /// where that much time has passed. From here on the lease is believed no longer. What is not held, or lost, is
+    /// released.
+    pub fn handle_park(&mut self, cx: &mut Context<'_>, minimum: Duration) {
+        self.check(cx.now);
+        if self.phase == Phase::Held {
+            self.begin_parking(cx, minimum);
+        } else {
+            self.handle_release(cx);
         }
     }
 
@@ -229,6 +251,9 @@ impl Holder {
                 self.extend(in_flight.sent, new_version);
             }
             (Phase::Releasing, Kind::Release) => self.handle_released(cx, answer.outcome),
+            (Phase::Parking { parked, minimum }, Kind::Parking) => {
+                self.handle_parked(cx, parked, minimum, answer.outcome);
+            }
             _ => {}
         }
         if self.phase == Phase::Held {
@@ -244,7 +269,7 @@ impl Holder {
                 self.latest.map_or(Duration::MAX, |latest| latest.since(cx.now.mono))
             }
             (Kind::Renewal { .. }, _) => self.validity.left(cx.now),
-            (Kind::Release, _) => Duration::MAX,
+            (Kind::Release | Kind::Parking, _) => Duration::MAX,
         };
         let timeout = request_timeout(usual_timeout(self.settings.lease), left, cx.client_is_warm);
         self.in_flight = Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), kind });

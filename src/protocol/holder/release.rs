@@ -33,7 +33,7 @@ impl Holder {
     }
 
     /// After twice the lease anybody may have taken the row over; there is nothing left to free.
-    fn lease_is_over(&self, now: Now) -> bool {
+    pub(super) fn lease_is_over(&self, now: Now) -> bool {
         now.larger_elapsed(self.validity.anchor()) > self.settings.lease * 2
     }
 
@@ -45,6 +45,6 @@ impl Holder {
 }
 
 /// Whether it is worth asking again. Credentials that served for the acquisition have run out since, and are replaced.
-fn may_pass(kind: FailureKind) -> bool {
+pub(super) fn may_pass(kind: FailureKind) -> bool {
     kind.is_transient() || kind == FailureKind::Credentials
 }

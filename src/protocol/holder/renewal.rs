@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use super::validity::granularity;
 use super::{Holder, Kind, Phase, Validity};
-use crate::clock::{Mono, Now};
+use crate::clock::{Mono, Now, Wall};
 use crate::protocol::row::rounded_up;
 use crate::protocol::{
-    Action, Context, Failure, FailureKind, LossReason, Mutant, Outcome, OwnerId, Request, Row, Sample, Verdict, Version,
+    Action, Context, Failure, FailureKind, LossReason, Mutant, Outcome, OwnerId, Request, Row, Sample, Settings,
+    Verdict, Version,
 };
 
 impl Holder {
     pub(super) fn renew(&mut self, cx: &mut Context<'_>) {
-        let expires_at = self.server_sample(cx).map(|sample| {
-            let server = sample.upper(cx.now, granularity(&self.settings));
-            rounded_up(server + self.settings.lease)
-        });
+        let sample = self.server_sample(cx);
+        let expires_at = sample.map(|sample| expiry(sample, cx.now, self.settings.lease, &self.settings));
         let next = self.version.next(cx.entropy);
         let raised = if self.phase == Phase::Confirming { self.raised(cx) } else { None };
         // Only counters are ever raised, and of two the higher one is the greater.
@@ -25,7 +24,7 @@ impl Holder {
     }
 
     /// An answer that says what server time is at most: within this lease, to a request sent since the session began.
-    fn server_sample(&self, cx: &Context<'_>) -> Option<Sample> {
+    pub(super) fn server_sample(&self, cx: &Context<'_>) -> Option<Sample> {
         if !self.settings.server_time {
             return None;
         }
@@ -158,6 +157,11 @@ impl Holder {
         self.retries = self.retries.saturating_add(1);
         delay.min(LONGEST).min(self.settings.lease / 12)
     }
+}
+
+/// When a lease that is written now ends by server time, at the latest that this may be.
+pub(super) fn expiry(sample: Sample, now: Now, lease: Duration, settings: &Settings) -> Wall {
+    rounded_up(sample.upper(now, granularity(settings)) + lease)
 }
 
 /// What a refusal by this row means to its former owner.

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod parking;
+
 use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};

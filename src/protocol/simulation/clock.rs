@@ -95,6 +95,11 @@ impl SimClock {
         }
     }
 
+    /// How fast the monotonic clock runs, in millionths.
+    pub(super) const fn mono_rate(&self) -> u64 {
+        self.mono_rate
+    }
+
     pub(super) fn read(&self, at: Micros) -> Now {
         let elapsed = at.saturating_sub(self.since);
         let mono = if self.mono_stopped() { 0 } else { elapsed * self.mono_rate / PPM };

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::clock::{MS, Micros, SECOND, micros};
 use super::keeper::{End, Flight, Machine};
+use super::minimum;
 use super::network::{Fate, failure};
 use super::queue::Event;
 use super::trace;
@@ -18,6 +19,7 @@ enum Input {
     Wake,
     Cancel,
     Release,
+    Park(Duration),
 }
 
 impl World {
@@ -70,6 +72,19 @@ impl World {
         Ok(())
     }
 
+    /// The handler is done, and its key is to stay held.
+    pub(super) fn park(&mut self, id: usize, minimum: Micros) -> Result<(), Violation> {
+        self.note(Some(self.sessions[id].keeper), || {
+            format!("S{id} is done: keeps the key until {:.3} s after it took it", minimum as f64 / 1e6)
+        });
+        // What is lost already is only released.
+        self.sessions[id].parking = (!self.sessions[id].over).then_some((minimum, None));
+        self.end_belief(id);
+        self.feed(id, Input::Park(Duration::from_micros(minimum)))?;
+        self.close(id);
+        Ok(())
+    }
+
     pub(super) fn abandon(&mut self, id: usize) {
         self.note(Some(self.sessions[id].keeper), || format!("S{id} crashes: its row ends by itself"));
         self.end_belief(id);
@@ -99,12 +114,15 @@ impl World {
             (Machine::Contender(contender), Input::Start) => contender.start(&mut cx),
             (Machine::Contender(contender), Input::Answer(of, answer)) => contender.handle_answer(&mut cx, of, answer),
             (Machine::Contender(contender), Input::Wake) => contender.handle_wakeup(&mut cx),
-            (Machine::Contender(contender), Input::Cancel | Input::Release) => contender.handle_cancel(&mut cx),
+            (Machine::Contender(contender), Input::Cancel | Input::Release | Input::Park(_)) => {
+                contender.handle_cancel(&mut cx);
+            }
             (Machine::Holder(holder), Input::Start) => holder.start(&mut cx, false),
             (Machine::Holder(holder), Input::Unwanted) => holder.start(&mut cx, true),
             (Machine::Holder(holder), Input::Answer(of, answer)) => holder.handle_answer(&mut cx, of, answer),
             (Machine::Holder(holder), Input::Wake) => holder.handle_wakeup(&mut cx),
             (Machine::Holder(holder), Input::Cancel | Input::Release) => holder.handle_release(&mut cx),
+            (Machine::Holder(holder), Input::Park(minimum)) => holder.handle_park(&mut cx, minimum),
             (Machine::Contender(_), Input::Unwanted) | (Machine::Done, _) => return Ok(()),
         }
         self.pump(id)
@@ -195,10 +213,21 @@ impl World {
             Action::Lost(reason) => {
                 self.note(Some(self.sessions[id].keeper), || format!("S{id} has LOST its lease: {reason}"));
                 self.report.losses += 1;
+                // Found out when it was to be parked: it is only released.
+                self.sessions[id].parking = None;
                 if !self.sessions[id].warned {
                     return Err(Violation::LossWithoutRisk);
                 }
                 self.end_belief(id);
+                Ok(())
+            }
+            Action::Parked => {
+                self.note(Some(self.sessions[id].keeper), || format!("S{id} is parked"));
+                self.report.parked += 1;
+                let session = &self.sessions[id];
+                if let Some((_, Some(parked))) = session.parking {
+                    self.minima[session.key].begin(parked);
+                }
                 Ok(())
             }
             Action::Released(result) => {
@@ -210,7 +239,21 @@ impl World {
 
     fn send(&mut self, id: usize, of: RequestId, request: Request, timeout: Duration) -> Result<(), Violation> {
         let session = &mut self.sessions[id];
+        let rate = self.keepers[session.keeper].clock.mono_rate();
+        let over = |(minimum, _)| minimum::over(session.attempted.0, minimum, session.attempted.1, rate);
+        let over = session.parking.map(over);
         match request {
+            Request::Acquire { .. } | Request::TakeOver { .. } => session.attempted = (self.now, rate),
+            Request::Park { parked, .. } => {
+                session.release_sent = true;
+                if let (Some(over), Some((_, under))) = (over, &mut session.parking) {
+                    *under = Some(parked);
+                    self.minima[session.key].sent(parked, over);
+                }
+            }
+            Request::Release { .. } if over.is_some_and(|over| self.now < over) => {
+                return Err(Violation::MinimumNotKept);
+            }
             Request::Release { .. } => session.release_sent = true,
             Request::Renew { .. } if session.release_sent => return Err(Violation::RenewedAfterRelease),
             _ => {}
@@ -256,6 +299,9 @@ impl World {
             return Err(Violation::NotRecovered);
         }
         let key = session.key;
+        if self.minima[key].forbid(self.now) {
+            return Err(Violation::MinimumNotKept);
+        }
         if token.is_some() != self.format.abilities().fencing_token() {
             return Err(Violation::TokenOutOfPlace);
         }

@@ -1,11 +1,13 @@
 //! What befalls environments: they come, freeze, have their clocks stepped, and vanish.
 
 use super::clock::{Freeze, MS, Micros, SECOND, SimClock};
-use super::keeper::{Keeper, Machine};
+use super::keeper::{Flight, Keeper, Machine};
+use super::network::Fate;
 use super::queue::Event;
 use super::violation::Violation;
 use super::world::World;
-use crate::protocol::{Observations, ServerTime};
+use crate::clock::Mono;
+use crate::protocol::{Observations, Request, RequestId, ServerTime};
 
 impl World {
     pub(super) fn add_keeper(&mut self, sessions: u64, lanes: u64, clock: Option<SimClock>) -> usize {
@@ -127,10 +129,11 @@ impl World {
         state.alive = false;
         let left = state.sessions_left;
         let clock = self.random.chance(500).then(|| state.clock.clone());
-        for session in &mut self.sessions {
-            if session.keeper == keeper {
-                session.machine = Machine::Done;
-                session.over = true;
+        for id in 0..self.sessions.len() {
+            if self.sessions[id].keeper == keeper {
+                self.free_what_the_journal_says(id);
+                self.sessions[id].machine = Machine::Done;
+                self.sessions[id].over = true;
             }
         }
         self.believers.retain(|id| self.sessions[*id].keeper != keeper);
@@ -141,6 +144,24 @@ impl World {
         if left > 0 {
             self.add_keeper(left, self.weather.lanes.min(left), clock);
         }
+    }
+
+    /// Where the keeper's process dies alone while a row is on its way back, the next one finds its note and sends a release.
+    fn free_what_the_journal_says(&mut self, id: usize) {
+        let session = &self.sessions[id];
+        let Machine::Holder(holder) = &session.machine else { return };
+        if session.parking.is_none() || holder.is_finished() {
+            return;
+        }
+        let request = Request::Release { owners: vec![holder.owner()], ttl: None };
+        let after = self.random.magnitude(MS, 5 * SECOND);
+        let fate = Fate { applied: Some(after), answered: None, ..Fate::usual(&mut self.random) };
+        let flight = self.flights.len() as u32;
+        self.note(Some(session.keeper), || format!("S{id} is still noted: will be released"));
+        // Nobody who is part of this run waits for the answer.
+        let (deadline, answer, settled) = (Mono::default(), None, true);
+        self.queue.push(self.now + after, Event::Apply { flight });
+        self.flights.push(Flight { session: id, id: RequestId(0), request, fate, deadline, answer, settled });
     }
 
     pub(super) fn disturb(&mut self, keeper: usize, frozen: bool) {

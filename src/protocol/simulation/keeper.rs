@@ -3,7 +3,7 @@
 use super::clock::{Micros, SimClock};
 use super::queue::Event;
 use crate::clock::{Mono, Now};
-use crate::protocol::{Answer, Contender, Holder, Observations, Request, RequestId, ServerTime, Settings};
+use crate::protocol::{Answer, Contender, Holder, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
 
 /// One environment: its clocks, and what its keeper remembers.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ pub(super) enum End {
 pub(super) enum Ending {
     /// It returns, or crashes and the keeper frees the row on its behalf.
     Release,
+    /// It returns, and its key is to stay held for so long after its acquisition.
+    Park(Micros),
     /// It crashes, and the row is left to end by itself.
     Abandon,
     /// The whole environment is gone without a word.
@@ -72,6 +74,10 @@ pub(super) struct Session {
     pub(super) over: bool,
     pub(super) warned: bool,
     pub(super) release_sent: bool,
+    /// When its last attempt was sent, and how fast its clock ran then.
+    pub(super) attempted: (Micros, u64),
+    /// The minimum that its release is to keep, since it was asked for, and under whom the row is parked.
+    pub(super) parking: Option<(Micros, Option<OwnerId>)>,
     /// The handler still waits or works.
     pub(super) open: bool,
     pub(super) wake: Option<Mono>,

@@ -20,6 +20,7 @@ mod clock;
 mod drive;
 mod environment;
 mod keeper;
+mod minimum;
 pub mod model;
 mod network;
 mod queue;
@@ -58,6 +59,8 @@ pub struct Report {
     pub refusals: u64,
     /// Rows taken from a holder whose lease was over.
     pub takeovers: u64,
+    /// Rows parked.
+    pub parked: u64,
     /// Leases lost.
     pub losses: u64,
     /// Freezes.
@@ -79,6 +82,7 @@ impl Report {
             grants: 0,
             refusals: 0,
             takeovers: 0,
+            parked: 0,
             losses: 0,
             freezes: 0,
             vanished: 0,
@@ -94,6 +98,7 @@ impl Report {
         self.grants += other.grants;
         self.refusals += other.refusals;
         self.takeovers += other.takeovers;
+        self.parked += other.parked;
         self.losses += other.losses;
         self.freezes += other.freezes;
         self.vanished += other.vanished;

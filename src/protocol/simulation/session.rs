@@ -53,6 +53,9 @@ impl World {
             () if due.is_some() => Ending::Release,
             () if self.random.chance(self.weather.vanish) => Ending::Vanish,
             () if self.random.chance(self.weather.abandon) => Ending::Abandon,
+            () if self.random.chance(self.weather.park) => {
+                Ending::Park(self.random.magnitude(lease / 8, 3 * lease).next_multiple_of(MS))
+            }
             () => Ending::Release,
         };
         let after = |micros: Micros| now.mono + Duration::from_micros(micros);
@@ -68,6 +71,8 @@ impl World {
             over: false,
             warned: false,
             release_sent: false,
+            attempted: (self.now, 0),
+            parking: None,
             open: true,
             wake: None,
             began: now,
@@ -170,6 +175,7 @@ impl World {
     pub(super) fn finish(&mut self, id: usize) -> Result<(), Violation> {
         match self.sessions[id].ending {
             Ending::Release => self.release(id),
+            Ending::Park(minimum) => self.park(id, minimum),
             Ending::Abandon => {
                 self.abandon(id);
                 Ok(())

@@ -75,6 +75,23 @@ impl Store {
                 }
                 Outcome::Written { version: *new_version }
             }
+            Request::Park { owner, version, parked, new_version, lease, expires_at, at: _ } => {
+                let any_version = self.rules.broken(Mutant::ParkingWithoutVersion);
+                let Some(row) = self.rows[key]
+                    .as_mut()
+                    .filter(|row| row.owner == Some(*owner) && (any_version || row.version == *version))
+                else {
+                    return Ok(Outcome::Refused { row: self.row(key) });
+                };
+                *row = Stored {
+                    version: *new_version,
+                    lease: in_whole_millis(*lease),
+                    owner: Some(*parked),
+                    expires_at: expires_at.map(whole_millis),
+                    ttl: None,
+                };
+                Outcome::Written { version: *new_version }
+            }
             Request::Release { owners, ttl } => {
                 let anyone = self.rules.broken(Mutant::ReleaseWithoutOwner);
                 let Some(row) = self.rows[key]
@@ -101,7 +118,11 @@ impl Store {
             return Err(Violation::HeldRowHasTtl);
         }
         let fell = match row.version {
-            Version::Counter(_) => before.is_some_and(|(_, before)| row.version < before),
+            // Whoever is given the row, or has its lease extended, has it at a higher version.
+            Version::Counter(_) => before.is_some_and(|(owner, before)| {
+                let given = row.owner.is_some() && owner != row.owner;
+                row.version < before || (given && row.version == before)
+            }),
             // In a run these are numbered as they are made up. Others see no order in them, but of one owner's writes none
             // may undo a later one.
             version @ Version::Opaque(_) if before.is_none_or(|(_, before)| before != version) => {
@@ -139,7 +160,7 @@ impl Store {
         let keep_old = expires_at.is_none() && self.rules.broken(Mutant::OldExpiresAtKept);
         let ttl = old.and_then(|row| row.ttl).filter(|_| keep_ttl);
         let expires_at = expires_at.map(whole_millis).or_else(|| old?.expires_at.filter(|_| keep_old));
-        let lease = Duration::from_millis(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX));
+        let lease = in_whole_millis(lease);
         self.rows[key] = Some(Stored { version, lease, owner: Some(owner), expires_at, ttl });
         Outcome::Written { version }
     }
@@ -157,6 +178,10 @@ impl Store {
             }),
         }
     }
+}
+
+fn in_whole_millis(lease: Duration) -> Duration {
+    Duration::from_millis(u64::try_from(lease.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// A row holds whole milliseconds.

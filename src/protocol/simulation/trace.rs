@@ -91,6 +91,10 @@ pub(super) fn request(request: &Request) -> String {
         Request::Renew { owner: me, version, new_version, expires_at } => {
             format!("Renew {} v{version} to v{new_version} expires {}", owner(me), wall(expires_at))
         }
+        Request::Park { owner: me, version, parked, new_version, lease, expires_at, .. } => {
+            let (me, parked) = (owner(me), owner(parked));
+            format!("Park {me} v{version} as {parked} v{new_version} for {lease:?} expires {}", wall(expires_at))
+        }
         Request::Release { owners, ttl } => format!("Release [{}] ttl {ttl:?}", list(owners)),
         Request::Read => "Read".to_owned(),
     }

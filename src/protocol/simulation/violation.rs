@@ -46,6 +46,9 @@ pub enum Violation {
     /// A renewal was sent after a release.
     #[error("a renewal was sent after a release")]
     RenewedAfterRelease,
+    /// Somebody was granted a key before the minimum of the lease that was parked there was over, or the key was freed.
+    #[error("a parked key was given away before its minimum was over")]
+    MinimumNotKept,
     /// An abandoned row was not recovered in time.
     #[error("an abandoned row was not recovered in time")]
     NotRecovered,

@@ -51,6 +51,8 @@ pub(super) struct Weather {
     pub(super) step: u32,
     pub(super) vanish: u32,
     pub(super) abandon: u32,
+    /// Handlers whose key is to stay held for a while after their acquisition.
+    pub(super) park: u32,
     pub(super) cancel: u32,
     pub(super) sweep: u32,
     /// A time in which nobody works, long enough for free rows to be swept.
@@ -94,6 +96,7 @@ impl Weather {
             step: 0,
             vanish: 0,
             abandon: 0,
+            park: 100,
             cancel: 0,
             sweep: 0,
             quiet: false,
@@ -131,7 +134,7 @@ impl Weather {
 
     pub(super) fn of(seed: u64, random: &mut Random) -> Self {
         let mixed = Self::mixed(random);
-        match seed % 13 {
+        match seed % 14 {
             0 => Self::calm(random),
             1 => Self { profile: "lossy network", lost: 80, answer_lost: 80, broken: 60, server_error: 60, ..mixed },
             2 => Self {
@@ -202,6 +205,19 @@ impl Weather {
                 ..mixed
             },
             11 => Self {
+                profile: "minima, clocks at their limits",
+                park: 800,
+                drift: Drift::Extreme,
+                late: 60,
+                answer_lost: 100,
+                vanish: 200,
+                step: 300,
+                step_size: 10 * SECOND,
+                hold: (1, 15),
+                gap: SECOND,
+                ..mixed
+            },
+            12 => Self {
                 profile: "no dates, freezes between sessions",
                 no_date: random.pick(&[0, 100, 1000]),
                 dateless: 500,

@@ -7,7 +7,7 @@ use super::trace;
 use super::violation::Violation;
 use super::world::World;
 use crate::clock::Mono;
-use crate::protocol::{Answer, FailureKind, Outcome};
+use crate::protocol::{Answer, FailureKind, Outcome, Request};
 
 impl World {
     pub(super) fn apply(&mut self, id: usize) -> Result<(), Violation> {
@@ -24,6 +24,9 @@ impl World {
             Some(kind) => Outcome::Failed(failure(kind)),
             None => self.store.apply(key, &flight.request)?,
         };
+        if let (Request::Park { parked, .. }, Outcome::Written { .. }) = (&self.flights[id].request, &outcome) {
+            self.minima[key].begin(*parked);
+        }
         self.note(Some(keeper), || {
             let flight = &self.flights[id];
             format!("S{} {:?} reaches the store: {}", flight.session, flight.id, trace::outcome(&outcome))

@@ -3,6 +3,7 @@
 use super::Report;
 use super::clock::{DAY, Drift, EPOCH, MS, Micros, SECOND, micros};
 use super::keeper::{End, Flight, Keeper, Machine, Session};
+use super::minimum::Minima;
 use super::queue::{Event, Queue};
 use super::random::Random;
 use super::store::{Store, until_expiry};
@@ -32,6 +33,8 @@ pub(super) struct World {
     pub(super) believers: Vec<usize>,
     /// The highest token given out, by key.
     pub(super) tokens: Vec<u64>,
+    /// Until when parked keys are promised to be nobody's, by key.
+    pub(super) minima: Vec<Minima>,
     /// From when to when nobody begins anything.
     pub(super) quiet: Option<(Micros, Micros)>,
     /// Two clock faults of opposite kinds are at least this far apart.
@@ -60,6 +63,7 @@ impl World {
             flights: Vec::with_capacity(512),
             believers: Vec::new(),
             tokens: vec![0; keys],
+            minima: vec![Minima::default(); keys],
             quiet,
             lease_span: weather.lease.1 * 11 / 10 + SECOND,
             healed: false,

@@ -67,6 +67,7 @@ fn holder(value: &AttributeValue) -> Option<HolderInfo> {
         template: text("template"),
         note: text("note"),
         acquired_at: map.get("acquired_at").and_then(|value| natural(value).ok()),
+        parked: matches!(map.get("parked"), Some(AttributeValue::Bool(true))),
     })
 }
 

@@ -36,3 +36,16 @@ pub(crate) async fn schedule() -> Result<(), Error> {
     }))
     .await
 }
+
+/// Locks by the rule that fired. `detail.fail` lets a run fail, and how long its key stays held is a variable's to say.
+pub(crate) async fn scheduled() -> Result<(), Error> {
+    let layer = LeaseLayer::builder("reports:{resources[0]}").reserve(Duration::from_millis(200));
+    let layer = layer.answer_for(AnswerFor::schedule()).build()?;
+    lambda_runtime::run(ServiceBuilder::new().layer(layer).service_fn(async |event: LambdaEvent<EventBridgeEvent>| {
+        match event.payload.detail["fail"].as_bool() {
+            Some(true) => Err::<Value, Error>("the report failed".into()),
+            _ => Ok(json!({ "reported": event.payload.id })),
+        }
+    }))
+    .await
+}

@@ -33,6 +33,7 @@ async fn main() -> Result<(), Error> {
         "sqs" => events::sqs().await,
         "eventbridge" => events::eventbridge().await,
         "schedule" => events::schedule().await,
+        "scheduled" => events::scheduled().await,
         other => Err(format!("TEST_FUNCTION={other} is no function of these tests").into()),
     }
 }

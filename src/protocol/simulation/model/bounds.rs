@@ -102,6 +102,8 @@ pub struct Bounds {
     pub(super) latest: Option<Micros>,
     /// How long after its beginning a session's holder renews.
     pub(super) hold: Micros,
+    /// For how long after its acquisition a key stays held where a handler comes to its end; `None` frees it.
+    pub(super) minimum: Option<Micros>,
     /// When the run begins, within a second.
     pub(super) begins: Micros,
     /// How many faults there are.
@@ -128,6 +130,7 @@ impl Bounds {
             wait: 7 * SECOND,
             latest: None,
             hold: 5 * SECOND,
+            minimum: None,
             begins: 0,
             faults: 0,
             kinds: Vec::new(),

@@ -193,6 +193,9 @@ impl<'a> Course<'a> {
             warned: false,
             asked: false,
             release_sent: false,
+            attempted: 0,
+            keeps_minimum: false,
+            parked: None,
         });
         let session = at.sessions.len() - 1;
         self.note(|| format!("its clocks: {}", plan.name));

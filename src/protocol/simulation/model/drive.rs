@@ -8,6 +8,7 @@ use super::state::{Flight, Session};
 use crate::clock::Now;
 use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::keeper::{End, Machine};
+use crate::protocol::simulation::minimum;
 use crate::protocol::simulation::trace;
 use crate::protocol::{
     Acquired, Action, Answer, Context, Entropy, Holder, LossReason, OwnerId, Renewals, Request, RequestId, Verdict,
@@ -39,6 +40,7 @@ pub(super) enum Input {
     Wake,
     Cancel,
     Release,
+    Park(Duration),
 }
 
 impl Course<'_> {
@@ -59,10 +61,13 @@ impl Course<'_> {
     }
 
     pub(super) fn finish(&mut self, place: usize, session: usize) -> Result<(), Violation> {
+        let minimum = self.model.bounds.minimum.map(Duration::from_micros);
         let it = &mut self.at(place).sessions[session];
+        // What is lost already is only released.
+        it.keeps_minimum = minimum.is_some() && !it.over;
         it.asked = true;
         it.over = true;
-        self.feed(place, session, Input::Release)
+        self.feed(place, session, minimum.map_or(Input::Release, Input::Park))
     }
 
     pub(super) fn feed(&mut self, place: usize, session: usize, input: Input) -> Result<(), Violation> {
@@ -80,12 +85,15 @@ impl Course<'_> {
             (Machine::Contender(contender), Input::Start) => contender.start(&mut cx),
             (Machine::Contender(contender), Input::Answer(of, answer)) => contender.handle_answer(&mut cx, of, answer),
             (Machine::Contender(contender), Input::Wake) => contender.handle_wakeup(&mut cx),
-            (Machine::Contender(contender), Input::Cancel | Input::Release) => contender.handle_cancel(&mut cx),
+            (Machine::Contender(contender), Input::Cancel | Input::Release | Input::Park(_)) => {
+                contender.handle_cancel(&mut cx);
+            }
             (Machine::Holder(holder), Input::Start) => holder.start(&mut cx, false),
             (Machine::Holder(holder), Input::Unwanted) => holder.start(&mut cx, true),
             (Machine::Holder(holder), Input::Answer(of, answer)) => holder.handle_answer(&mut cx, of, answer),
             (Machine::Holder(holder), Input::Wake) => holder.handle_wakeup(&mut cx),
             (Machine::Holder(holder), Input::Cancel | Input::Release) => holder.handle_release(&mut cx),
+            (Machine::Holder(holder), Input::Park(minimum)) => holder.handle_park(&mut cx, minimum),
             (Machine::Contender(_), Input::Unwanted) | (Machine::Done, _) => return Ok(()),
         }
         self.pump(place, session)
@@ -162,7 +170,16 @@ impl Course<'_> {
                 });
                 let it = &mut self.at(place).sessions[session];
                 it.over = true;
+                it.keeps_minimum = false;
                 if it.warned { Ok(()) } else { Err(Violation::LossWithoutRisk) }
+            }
+            Action::Parked => {
+                self.note(|| "is parked".to_owned());
+                self.saw(Fact::Parked);
+                if let Some(parked) = self.at(place).sessions[session].parked {
+                    self.state.minima.begin(parked);
+                }
+                Ok(())
             }
             Action::Released(result) => {
                 self.note(|| format!("is released: {result:?}"));
@@ -189,15 +206,36 @@ impl Course<'_> {
             }
             _ => None,
         };
+        let (true_now, rate, minimum) = (self.state.now, self.kind(place).mono, self.model.bounds.minimum);
         let at = self.at(place);
         let cut = at.cut;
         let it = &mut at.sessions[session];
+        let over = minimum.filter(|_| it.keeps_minimum).map(|it_is| minimum::over(it.attempted, it_is, rate, rate));
+        let (mut parking, mut frees_in_time) = (None, false);
         match request {
-            Request::Release { .. } => it.release_sent = true,
+            Request::Acquire { .. } | Request::TakeOver { .. } if minimum.is_some() => it.attempted = true_now,
+            Request::Park { parked, .. } => {
+                it.release_sent = true;
+                it.parked = Some(parked);
+                parking = over.map(|over| (parked, over));
+            }
+            Request::Release { .. } if over.is_some_and(|over| true_now < over) => {
+                return Err(Violation::MinimumNotKept);
+            }
+            Request::Release { .. } => {
+                it.release_sent = true;
+                frees_in_time = over.is_some();
+            }
             Request::Renew { .. } if it.release_sent => return Err(Violation::RenewedAfterRelease),
             _ => {}
         }
         it.flight = Some(Flight { id, request, deadline: now.mono + timeout, slow: cut, answer: None, rests_on });
+        if let Some((parked, over)) = parking {
+            self.state.minima.sent(parked, over);
+        }
+        if frees_in_time {
+            self.saw(Fact::MinimumOver);
+        }
         Ok(())
     }
 
@@ -232,6 +270,9 @@ impl Course<'_> {
         }
         if it.validity().is_none_or(|validity| validity.left(now) != valid_for) {
             return Err(Violation::WrongValidity);
+        }
+        if self.state.minima.forbid(self.state.now) {
+            return Err(Violation::MinimumNotKept);
         }
         if token <= self.state.token {
             return Err(Violation::TokenFell);

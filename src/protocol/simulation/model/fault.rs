@@ -3,7 +3,9 @@
 use super::course::Course;
 use super::fact::Fact;
 use super::state::Environment;
+use crate::protocol::Request;
 use crate::protocol::simulation::clock::{Freeze, Micros};
+use crate::protocol::simulation::keeper::Machine;
 
 impl Course<'_> {
     /// Time passes: requests that were neither carried out nor answered at their moment are slow from now on.
@@ -82,9 +84,21 @@ impl Course<'_> {
         slow_all(self.at(place));
         for session in 0..self.at(place).sessions.len() {
             self.set_adrift(place, session);
+            self.note_is_left(place, session);
         }
         let at = self.at(place);
         *at = Environment::unborn(at.sessions_left, at.owners);
+    }
+
+    /// Where a row was to be parked, the keeper's process may have died alone: the next one finds a note of the lease and
+    /// releases it.
+    fn note_is_left(&mut self, place: usize, session: usize) {
+        let it = &self.at(place).sessions[session];
+        let Machine::Holder(holder) = &it.machine else { return };
+        if it.keeps_minimum {
+            let owners = vec![holder.owner()];
+            self.state.strays.push(Request::Release { owners, ttl: None });
+        }
     }
 
     /// The machine is gone, and with it whatever it had to do yet.

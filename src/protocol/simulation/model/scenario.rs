@@ -37,6 +37,8 @@ pub fn scenarios() -> Vec<Scenario> {
         sweeps(),
         wrong_seeds(),
         three(),
+        minima(),
+        minima_in_trouble(),
     ]
 }
 
@@ -304,5 +306,48 @@ fn three() -> Scenario {
         bounds: Bounds { faults: 1, kinds: vec![Fault::Vanish], hold: 3 * SECOND, ..Bounds::calm(3) },
         shows: vec![F::ObservedTakeover, F::LostRace, F::Abandoned],
         notices: vec![Mutant::ReleaseWithoutOwner],
+    }
+}
+
+/// A minimum by the slowest clock that may be, which the fastest one has to wait for.
+fn minimum_of_9_seconds() -> Bounds {
+    Bounds {
+        places: vec![place(1, &[Kind::SLOW]), place(1, &[Kind::FAST])],
+        minimum: Some(9 * SECOND),
+        wait: 12 * SECOND,
+        ..Bounds::calm(2)
+    }
+}
+
+fn minima() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "minima",
+        about: "a key stays held after the work is done; requests and answers are late or lost",
+        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow, Fault::Broken], ..minimum_of_9_seconds() },
+        shows: vec![F::Parked, F::ParkingFound, F::ParkingRepeated, F::ParkedTakenOver, F::Busy],
+        notices: vec![
+            Mutant::ParkingWithoutVersion,
+            Mutant::ParkedForBareRest,
+            Mutant::BelievedWhileParking,
+            Mutant::UnknownParkingTakenForDone,
+        ],
+    }
+}
+
+fn minima_in_trouble() -> Scenario {
+    use Fact as F;
+    Scenario {
+        name: "minima in trouble",
+        about: "a key is to stay held; an environment vanishes and what it noted is freed, or a wall clock is set",
+        bounds: Bounds {
+            minimum: Some(4 * SECOND),
+            faults: 1,
+            kinds: vec![Fault::Vanish, Fault::Step],
+            steps: vec![3 * SECOND as i64, -(HOUR as i64)],
+            ..minimum_of_9_seconds()
+        },
+        shows: vec![F::Parked, F::MinimumOver, F::ParkedTakenOver],
+        notices: vec![Mutant::ParkedUnderSameOwner, Mutant::MinimumByLargerClock],
     }
 }

@@ -8,8 +8,9 @@ use crate::clock::{Mono, Now};
 use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{Freeze, HOUR, Micros, PPM, SimClock};
 use crate::protocol::simulation::keeper::{End, Machine};
+use crate::protocol::simulation::minimum::Minima;
 use crate::protocol::simulation::store::Store;
-use crate::protocol::{Answer, Format, Observations, Request, RequestId, Rules, ServerTime, Validity};
+use crate::protocol::{Answer, Format, Observations, OwnerId, Request, RequestId, Rules, ServerTime, Validity};
 
 /// The row format of the model's one table: the one that has the most rules.
 pub(super) const FORMAT: Format = Format::LeaseholdV1;
@@ -26,6 +27,8 @@ pub struct State {
     pub(super) strays: Vec<Request>,
     /// The highest token given out.
     pub(super) token: u64,
+    /// What parked leases promise.
+    pub(super) minima: Minima,
     pub(super) faults: u8,
     pub(super) quiet: u8,
     pub(super) swept: bool,
@@ -70,6 +73,11 @@ pub(super) struct Session {
     /// The handler's side asked for the release.
     pub(super) asked: bool,
     pub(super) release_sent: bool,
+    /// When its last attempt was sent, where a minimum counts from it.
+    pub(super) attempted: Micros,
+    /// Whether its release is to keep a minimum, and under whom the row is parked.
+    pub(super) keeps_minimum: bool,
+    pub(super) parked: Option<OwnerId>,
 }
 
 /// A request under way.
@@ -95,6 +103,7 @@ impl State {
             places: bounds.places.iter().map(|at| place(at.sessions)).collect(),
             strays: Vec::new(),
             token: 0,
+            minima: Minima::default(),
             faults: bounds.faults,
             quiet: bounds.quiet,
             swept: false,

@@ -52,6 +52,12 @@ impl Course<'_> {
             (Request::Renew { owner, .. }, Outcome::Refused { row: Row::Held(held) }) if held.owner == *owner => {
                 self.saw(Fact::Adopted);
             }
+            (Request::Park { parked, .. }, Outcome::Refused { row: Row::Held(held) }) if held.owner == *parked => {
+                self.saw(Fact::ParkingFound);
+            }
+            (Request::Park { owner, .. }, Outcome::Refused { row: Row::Held(held) }) if held.owner == *owner => {
+                self.saw(Fact::ParkingRepeated);
+            }
             (Request::Release { .. }, Outcome::Written { .. })
                 if release_sent && matches!(self.at(place).sessions[session].machine, Machine::Contender(_)) =>
             {
@@ -110,7 +116,7 @@ impl Course<'_> {
             .collect();
         let any_release = self.model.rules.broken(Mutant::ReleaseWithoutOwner);
         self.state.strays.retain(|stray| match stray {
-            Request::Renew { owner, .. } => coming.contains(owner),
+            Request::Renew { owner, .. } | Request::Park { owner, .. } => coming.contains(owner),
             Request::TakeOver { seen_owner, .. } => coming.contains(seen_owner),
             Request::Release { owners, .. } => any_release || owners.iter().any(|owner| coming.contains(owner)),
             Request::Acquire { .. } | Request::Read => true,
@@ -144,7 +150,13 @@ impl Course<'_> {
                 self.saw(Fact::OwnAttemptReplaced);
             }
         }
+        if let (Request::Park { parked, .. }, Outcome::Written { .. }) = (request, &outcome) {
+            self.state.minima.begin(*parked);
+        }
         if let (Request::TakeOver { seen_owner, .. }, Outcome::Written { .. }) = (request, &outcome) {
+            if self.state.minima.know(*seen_owner) {
+                self.saw(Fact::ParkedTakenOver);
+            }
             let lives = self.state.environments().flat_map(|at| &at.sessions).any(|session| match &session.machine {
                 Machine::Holder(holder) => holder.owner() == *seen_owner,
                 Machine::Contender(_) | Machine::Done => false,
@@ -163,7 +175,9 @@ impl Course<'_> {
 /// Whose the row is once this is carried out.
 const fn taker(request: &Request) -> Option<OwnerId> {
     match request {
-        Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } => Some(*owner),
+        Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } | Request::Park { parked: owner, .. } => {
+            Some(*owner)
+        }
         Request::Renew { .. } | Request::Release { .. } | Request::Read => None,
     }
 }

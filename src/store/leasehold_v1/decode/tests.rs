@@ -79,6 +79,7 @@ fn a_held_row_is_read_in_full() {
             request_id: "r".into(),
             template: "t".into(),
             acquired_at: Some(5),
+            parked: false,
         })),
     };
     assert_eq!(row(Some(&item)), Row::Held(expected));
