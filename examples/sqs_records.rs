@@ -43,7 +43,7 @@ async fn main() -> Result<(), Error> {
     let locked = LeaseLayer::builder("orders:{body.orderId}")
         .reserve(Duration::from_millis(500)) // for one message
         .per_record(ReportBatchItemFailures)
-        .when_busy(move |busy: BusyMessage| {
+        .change_visibility(move |busy: BusyMessage| {
             let seconds = busy.visibility_timeout(); // until the holder can end
             let change = sqs.change_message_visibility().queue_url(busy.queue_url).receipt_handle(busy.receipt_handle);
             async move { change.visibility_timeout(seconds).send().await.map(drop) }

@@ -26,7 +26,7 @@ pub use batch::{NoUsableRecord, NotABatch, RecordOutOfTime};
 pub use blocking::BlockingInAsync;
 pub use deployment::{KeeperGone, KeeperMissing, VersionMismatch};
 pub use event::{EventNotDeserialized, KeyInvalid, KeyNotFound, RouteNotMatched};
-pub use invocation::{Explained, InvocationError};
+pub use invocation::InvocationError;
 pub use settings::SettingsError;
 pub use standing::{
     AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, ReleaseFailed, Tokenless, Unconfirmed, Unlocked,

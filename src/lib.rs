@@ -71,7 +71,7 @@
 //! | [`keep_finished_response`](LeaseLayerBuilder::keep_finished_response) | `LEASEHOLD_KEEP_FINISHED_RESPONSE` | `false` |
 //! | [`on_busy`](LeaseLayerBuilder::on_busy), [`answer_for`](LeaseLayerBuilder::answer_for), [`on_refusal`](LeaseLayerBuilder::on_refusal) | | refusals are errors |
 //! | [`concurrency`](BatchLayerBuilder::concurrency), with `per_record` | | 10 keys at a time |
-//! | [`when_busy`](BatchLayerBuilder::when_busy), with `per_record` | | left to the queue |
+//! | [`change_visibility`](BatchLayerBuilder::change_visibility), with `per_record` | | left to the queue |
 //! | [`on_unavailable`](LeaseLayerBuilder::on_unavailable) | `LEASEHOLD_ON_UNAVAILABLE`, `fail` or `unlocked` | `fail` |
 //! | [`server_time`](LeaseLayerBuilder::server_time) | `LEASEHOLD_SERVER_TIME` | `true` |
 //! | [`max_hold`](LeaseLayerBuilder::max_hold) | `LEASEHOLD_MAX_HOLD` | `15m` |
@@ -130,6 +130,8 @@ pub mod layer;
 mod lease;
 pub mod metrics;
 #[doc(hidden)]
+pub mod operator;
+#[doc(hidden)]
 pub mod protocol;
 #[doc(hidden)]
 pub mod session;
@@ -150,7 +152,7 @@ pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard, LeaseMetrics};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
-pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
+pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release};
 
 /// The README's code compiles, with the features that it asks for.
 #[cfg(all(doctest, feature = "testing", feature = "dynamodb", feature = "http"))]

@@ -30,7 +30,7 @@ async fn answers(source: AnswerFor) -> [Answer; 3] {
     let busy = keeper.invoke(&mut service, &order).await;
     keeper.free_elsewhere(KEY);
 
-    let event = keeper.event_within(&order, Duration::from_secs(4)).unwrap();
+    let event = keeper.event_within(&order, Duration::from_secs(4));
     let too_close = service.call(event).await;
 
     let taker = keeper.clone();
@@ -98,7 +98,13 @@ async fn a_load_balancer_gets_both_kinds_of_headers_and_a_description() {
 #[tokio::test]
 async fn a_state_machine_gets_names_to_retry_on_and_a_cause_to_read() {
     for source in [AnswerFor::step_functions(), AnswerFor::direct().busy_is_conflict()] {
-        let [busy, too_close, lost] = errors(answers(source).await);
+        let refused = answers(source).await;
+        // Whoever matches on refusals finds those with a cause among them.
+        assert!(matches!(
+            &refused[0],
+            Err(InvocationError::Lease { error: leasehold::Error::LeaseBusy(_), cause: Some(_), .. })
+        ));
+        let [busy, too_close, lost] = errors(refused);
         let cause = |error: &Diagnostic| serde_json::from_str::<Value>(&error.error_message).unwrap();
         assert_eq!(busy.error_type, "LeaseBusy");
         let mut told = cause(&busy);
@@ -127,7 +133,7 @@ async fn ended(source: AnswerFor) -> Answer {
     let layer = layer.end_before_deadline(Duration::from_millis(800)).answer_for(source).test_keeper(&keeper);
     let hangs = |_: LambdaEvent<Value>| std::future::pending::<Result<Value, Error>>();
     let mut service = layer.build().unwrap().layer(service_fn(hangs));
-    let answer = service.call(keeper.event_within(json!({ "id": 17 }), Duration::from_secs(1)).unwrap()).await;
+    let answer = service.call(keeper.event_within(json!({ "id": 17 }), Duration::from_secs(1))).await;
     assert!(!keeper.is_held(KEY));
     answer
 }

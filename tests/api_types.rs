@@ -3,11 +3,13 @@
 
 use std::fmt::Debug;
 
+use leasehold::key::KeyHash;
+use leasehold::layer::batch::BusyMessage;
 use leasehold::layer::{AnswerFor, LeaseService};
 use leasehold::{
-    BatchLayer, Error, FencingToken, HeldLease, HolderInfo, InvocationError, KeeperChoice, Lease, LeaseGuard,
-    LeaseLayer, LeaseLayerBuilder, Leasehold, MissingPath, Mode, OnCrash, OnLoss, OnUnavailable, OwnerId, ReleaseWhen,
-    SettingsError,
+    BatchLayer, BlockingLease, Error, FencingToken, HeldLease, HolderInfo, InvocationError, KeeperChoice, KeyState,
+    Lease, LeaseGuard, LeaseLayer, LeaseLayerBuilder, LeaseMetrics, Leasehold, MissingPath, Mode, OnCrash, OnLoss,
+    OnUnavailable, OwnerId, Release, SettingsError, metrics,
 };
 
 /// A payload that can nothing: what a layer can do must not depend on it.
@@ -16,6 +18,7 @@ struct Payload(std::rc::Rc<()>);
 
 fn shared<T: Send + Sync + Debug + 'static>() {}
 fn cloned<T: Clone + Send + Sync + Debug + 'static>() {}
+fn copied<T: Copy + PartialEq + Default + Send + Sync + Debug + 'static>() {}
 fn plain<T: Copy + Eq + Send + Sync + Debug + 'static>() {}
 fn error<T: std::error::Error + Send + Sync + 'static>() {}
 
@@ -25,6 +28,10 @@ fn handles_and_layers_go_where_handlers_go() {
     cloned::<LeaseGuard>();
     cloned::<Leasehold>();
     shared::<HeldLease>();
+    shared::<BlockingLease>();
+    cloned::<KeyState>();
+    cloned::<KeyHash>();
+    cloned::<BusyMessage>();
     cloned::<LeaseLayer<Payload>>();
     cloned::<BatchLayer<Payload>>();
     cloned::<LeaseService<fn(), Payload>>();
@@ -43,7 +50,9 @@ fn small_values_are_copied_and_compared() {
     plain::<OnCrash>();
     plain::<OnLoss>();
     plain::<OnUnavailable>();
-    plain::<ReleaseWhen>();
+    plain::<Release>();
+    copied::<LeaseMetrics>();
+    copied::<metrics::LayerCounts>();
 }
 
 #[test]
@@ -70,4 +79,15 @@ fn the_test_double_is_shared_by_its_clones() {
 fn guarded_transactions_can_be_spawned() {
     cloned::<leasehold::GuardedTransaction>();
     error::<leasehold::error::TransactionError>();
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn route_layers_go_into_routers_whatever_their_bodies() {
+    use leasehold::layer::route::{RouteService, SessionLayer, SessionService};
+
+    cloned::<leasehold::RouteLayer>();
+    cloned::<RouteService<fn()>>();
+    cloned::<SessionLayer>();
+    cloned::<SessionService<fn()>>();
 }

@@ -10,6 +10,7 @@ use leasehold::session::{FailKind, ReleaseReason};
 use leasehold::testing::{Happened, TestKeeper};
 use leasehold::{Error, KeyState, Lease, LeaseLayer, Leasehold};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -18,7 +19,7 @@ fn by_hand(keeper: &TestKeeper) -> Leasehold {
 }
 
 fn context(keeper: &TestKeeper) -> Context {
-    keeper.event(()).unwrap().context
+    keeper.event(()).context
 }
 
 #[tokio::test]
@@ -49,11 +50,28 @@ async fn a_busy_key_is_an_error_or_none() {
 }
 
 #[tokio::test]
+async fn who_does_not_wait_is_told_at_once_that_the_same_program_holds_it() {
+    let keeper = TestKeeper::new();
+    for mode in ["enforce", "observe"] {
+        let locks = Leasehold::builder().test_keeper(&keeper).environment([("LEASEHOLD_MODE", mode)]).build().unwrap();
+        let held = locks.try_acquire("stock:17").await.unwrap().unwrap();
+        let second =
+            timeout(Duration::from_secs(30), locks.try_acquire("stock:17")).await.expect("nothing to wait for");
+        assert_eq!(second.unwrap().is_some(), mode == "observe");
+        held.ensure_held().unwrap();
+        held.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn try_acquire_tells_every_other_failure() {
     let keeper = TestKeeper::new();
     keeper.fail(FailKind::AccessDenied);
     assert_eq!(by_hand(&keeper).try_acquire("imports").await.unwrap_err().error_type(), "AccessDenied");
-    assert_eq!(by_hand(&keeper).acquire("", WAIT).await.unwrap_err().error_type(), "KeyInvalid");
+    let nameless = by_hand(&keeper).acquire("", WAIT).await.unwrap_err();
+    assert_eq!(nameless.error_type(), "KeyInvalid");
+    // It names nothing that only a layer has.
+    assert!(nameless.to_string().starts_with("no lock key from the text that was given by hand: "), "{nameless}");
 }
 
 #[tokio::test]
@@ -182,8 +200,8 @@ async fn all_that_take_leases_for_one_invocation_know_what_it_holds() {
     let table = Leasehold::builder().table("others").test_keeper(&keeper).build().unwrap().for_invocation(&context);
     drop(table.acquire("imports-of-others", WAIT).await.unwrap());
     drop(by_hand(&elsewhere).for_invocation(&context).acquire("imports", WAIT).await.unwrap());
-    let other = by_hand(&keeper).for_invocation(&keeper.event(()).unwrap().context);
-    assert!(other.try_acquire("imports").now_or_never().is_none(), "it waits");
+    let other = by_hand(&keeper).for_invocation(&keeper.event(()).context);
+    assert!(other.acquire("imports", WAIT).now_or_never().is_none(), "it waits");
     lease.release().await.unwrap();
     drop(second.acquire("imports", WAIT).await.unwrap());
 }
@@ -242,7 +260,7 @@ async fn a_lease_tells_what_it_has_taken() {
     keeper.advance(Duration::from_secs(25));
     let metrics = lease.metrics().await.unwrap();
     assert_eq!((metrics.waited, metrics.attempts, metrics.renewals), (Duration::from_secs(1), 2, 2));
-    assert_eq!((metrics.write_requests, metrics.write_units), (4, None));
+    assert_eq!((metrics.write_requests, metrics.write_capacity_units), (4, None));
     keeper.stop_renewing();
     keeper.advance(Duration::from_secs(20));
     let (first, second) = tokio::join!(lease.metrics(), lease.metrics());
@@ -291,6 +309,25 @@ fn a_program_without_a_runtime_takes_and_gives_back() {
     keeper.hold_elsewhere("imports");
     assert!(locks.try_acquire_blocking("imports").unwrap().is_none());
     assert_eq!(locks.acquire_blocking("imports", WAIT).unwrap_err().error_type(), "LeaseBusy");
+}
+
+#[tokio::test]
+async fn a_release_takes_no_lease_away_from_a_guard() {
+    let keeper = TestKeeper::new();
+    let lease = by_hand(&keeper).acquire("stock:17", WAIT).await.unwrap();
+    let guard = lease.guard().unwrap();
+    let kept = lease.release().await.unwrap_err();
+    assert_eq!(kept.error_type(), "ReleaseFailed");
+    assert!(kept.to_string().contains("a guard still keeps it"), "{kept}");
+    guard.ensure_held().unwrap();
+    assert!(keeper.is_held("stock:17"));
+    drop(guard);
+    assert!(!keeper.is_held("stock:17"));
+
+    let lease = by_hand(&keeper).acquire("stock:17", WAIT).await.unwrap();
+    drop(lease.guard().unwrap());
+    lease.release().await.unwrap();
+    assert!(!keeper.is_held("stock:17"));
 }
 
 #[test]

@@ -70,6 +70,23 @@ fn a_script_that_blocks_keeps_its_lease_and_the_row_is_free_behind_its_release_a
 }
 
 #[test]
+fn a_script_leaves_a_state_and_reads_it() {
+    let locks = locks("leasehold/1", Duration::from_secs(30));
+    let lease = locks.acquire_blocking("cursors", WAIT).unwrap();
+    assert_eq!(lease.state::<u64>().unwrap(), None);
+    lease.save_state(&1_u64).unwrap();
+    assert_eq!(lease.state::<u64>().unwrap(), Some(1));
+    lease.save_state_on_release(&2_u64).unwrap();
+    lease.release().unwrap();
+    let lease = locks.acquire_blocking("cursors", WAIT).unwrap();
+    assert_eq!(lease.state::<u64>().unwrap(), Some(2));
+    lease.clear_state().unwrap();
+    assert_eq!(lease.state::<u64>().unwrap(), None);
+    let within = Runtime::new().unwrap().block_on(async { lease.save_state(&3_u64) });
+    assert_eq!(within.unwrap_err().error_type(), "BlockingInAsync");
+}
+
+#[test]
 fn a_lease_that_was_waited_for_and_taken_over_counts_what_that_took() {
     let locks = locks("leasehold/1", Duration::from_secs(30));
     // Abandoned: nobody renews it, and it does not say when it ends.
@@ -86,9 +103,9 @@ fn a_lease_that_was_waited_for_and_taken_over_counts_what_that_took() {
     let metrics = lease.metrics().unwrap();
     assert_eq!((metrics.attempts, metrics.attempts_refused, metrics.takeovers), (2, 1, 1), "{metrics:?}");
     assert_eq!((metrics.conditional_failures, metrics.request_failures), (1, 0), "{metrics:?}");
-    assert!(metrics.read_requests >= 1 && metrics.read_units.is_some_and(|units| units > 0.0), "{metrics:?}");
+    assert!(metrics.read_requests >= 1 && metrics.read_capacity_units.is_some_and(|units| units > 0.0), "{metrics:?}");
     // Nothing is told for the write that was refused.
-    assert_eq!(metrics.write_units, Some(1.0), "{metrics:?}");
+    assert_eq!(metrics.write_capacity_units, Some(1.0), "{metrics:?}");
     assert!(metrics.waited >= Duration::from_millis(600), "{metrics:?}");
 }
 

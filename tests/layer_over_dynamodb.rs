@@ -127,7 +127,7 @@ async fn token(_: LambdaEvent<Value>) -> Result<u64, Error> {
 
 async fn one_after_the_other(place: Place, id: &str) {
     let mut service =
-        place.layer().release(leasehold::ReleaseWhen::BeforeResponse).build().unwrap().layer(service_fn(token));
+        place.layer().release(leasehold::Release::BeforeResponse).build().unwrap().layer(service_fn(token));
     let first = service.call(event(id)).await.unwrap();
     assert_eq!(owner_on_the_row(id).await, None, "free before the response");
     let second = service.call(event(id)).await.unwrap();
@@ -222,7 +222,7 @@ async fn both_rows_of_two_keys_are_held_checked_and_freed() {
         Ok::<_, Error>(refused.to_string())
     });
     let layer = place.layer().also("legacy-{id}").on_loss(leasehold::OnLoss::Signal);
-    let mut service = layer.release(leasehold::ReleaseWhen::BeforeResponse).build().unwrap().layer(guarded);
+    let mut service = layer.release(leasehold::Release::BeforeResponse).build().unwrap().layer(guarded);
     let refused = service.call(event("two")).await.unwrap();
     assert!(refused.contains("the lease on `legacy-two` was lost"), "{refused}");
     assert_eq!(owner_on_the_row("two").await, None);
@@ -250,7 +250,7 @@ async fn the_condition_lets_a_transaction_through_only_while_the_lease_is_held()
         write_under(&lease).await.unwrap();
         Ok::<_, Error>(lease)
     });
-    let layer = place.layer().release(leasehold::ReleaseWhen::BeforeResponse).build().unwrap();
+    let layer = place.layer().release(leasehold::Release::BeforeResponse).build().unwrap();
     let lease = layer.layer(giving).call(event("fenced")).await.unwrap();
     assert!(write_under(&lease).await.is_err(), "the lease was given back");
 }

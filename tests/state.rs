@@ -31,7 +31,7 @@ where
     };
     let answer = keeper.invoke(&mut layer.layer(service_fn(handler)), json!({ "id": 17 })).await;
     answer.map_err(|error| match error {
-        leasehold::InvocationError::Lease(error) | leasehold::InvocationError::Handler(error) => error,
+        leasehold::InvocationError::Lease { error, .. } | leasehold::InvocationError::Handler(error) => error,
         other => panic!("{other}"),
     })
 }

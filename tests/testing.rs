@@ -6,7 +6,7 @@ use std::time::Duration;
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Error, LambdaEvent};
 use leasehold::session::{FailKind, ReleaseReason};
-use leasehold::testing::{Answered, Happened, TestKeeper};
+use leasehold::testing::{Answer, Happened, TestKeeper};
 use leasehold::{InvocationError, Lease, LeaseLayer, LeaseLayerBuilder, OnCrash, OnLoss, OnUnavailable};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ async fn token(_: LambdaEvent<Value>) -> Result<Value, Error> {
 
 fn refusal<R: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<R, InvocationError<E>>) -> leasehold::Error {
     match answer {
-        Err(InvocationError::Lease(error)) => error,
+        Err(InvocationError::Lease { error, .. }) => error,
         other => panic!("{other:?}"),
     }
 }
@@ -69,12 +69,12 @@ async fn a_holder_that_ends_within_the_wait_is_waited_for() {
 async fn too_little_time_asks_for_nothing_and_a_late_answer_is_none() {
     let keeper = TestKeeper::new();
     let mut service = layer(&keeper).build().unwrap().layer(service_fn(token));
-    let event = keeper.event_within(order(), Duration::from_secs(4)).unwrap();
+    let event = keeper.event_within(order(), Duration::from_secs(4));
     assert_eq!(refusal(service.call(event).await).error_type(), "DeadlineTooClose");
     assert!(!keeper.happened().iter().any(|happened| matches!(happened, Happened::Asked { .. })));
 
     keeper.delay_next_answer(Duration::from_secs(3));
-    let event = keeper.event_within(order(), Duration::from_secs(7)).unwrap();
+    let event = keeper.event_within(order(), Duration::from_secs(7));
     assert_eq!(refusal(service.call(event).await).error_type(), "GrantTooLate");
     assert!(!keeper.is_held(KEY));
 }
@@ -190,7 +190,7 @@ async fn a_dynamodb_out_of_reach_is_what_the_layer_makes_of_it() {
 
     keeper.recover();
     assert!(keeper.invoke(&mut strict, order()).await.is_ok());
-    let failed = Happened::Answered { key: KEY.to_owned(), with: Answered::Failed(FailKind::Connection) };
+    let failed = Happened::Answered { key: KEY.to_owned(), with: Answer::Failed(FailKind::Connection) };
     assert!(keeper.happened().contains(&failed));
 }
 
@@ -218,15 +218,15 @@ async fn a_dropped_invocation_leaves_what_on_crash_says() {
         let keeper = TestKeeper::new();
         let layer = layer(&keeper).on_crash(on_crash).max_wait(Duration::from_secs(60)).build().unwrap();
         let mut endless = layer.layer(service_fn(|_| std::future::pending::<Result<(), Error>>()));
-        let mut invocation = tokio_test::task::spawn(endless.call(keeper.event(order()).unwrap()));
+        let mut invocation = tokio_test::task::spawn(endless.call(keeper.event(order())));
         assert!(invocation.poll().is_pending());
         assert!(keeper.is_held(KEY));
         drop(invocation);
         assert!(!keeper.is_held(KEY));
-        let event = keeper.event_within(order(), Duration::from_secs(300)).unwrap();
-        let before = keeper.event(()).unwrap().context.deadline;
+        let event = keeper.event_within(order(), Duration::from_secs(300));
+        let before = keeper.event(()).context.deadline;
         layer.layer(service_fn(token)).call(event).await.unwrap();
-        let after = keeper.event(()).unwrap().context.deadline;
+        let after = keeper.event(()).context.deadline;
         assert_eq!(after - before, waited * 1_000);
     }
 }

@@ -63,7 +63,7 @@ async fn the_wait_of_a_traced_invocation_is_a_span_and_others_have_none() {
     let layer = LeaseLayer::builder("orders:{id}").table("locks").test_keeper(&keeper).build().unwrap();
     let mut service = layer.layer(service_fn(work));
     let mut invoke = async |header: Option<&str>| {
-        let mut event = keeper.event(json!({ "id": 17 })).unwrap();
+        let mut event = keeper.event(json!({ "id": 17 }));
         event.context.xray_trace_id = header.map(str::to_owned);
         service.call(event).await
     };

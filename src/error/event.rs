@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::key::{Found, PathMissing, ResolveError};
+use crate::key::{Found, KeyError, PathMissing, ResolveError};
 
 /// The event is not what the handler takes. No lock was asked for.
 #[derive(Debug, Error)]
@@ -83,7 +83,7 @@ fn quoted(routes: &[String]) -> String {
 #[error("no lock key from {origin}: {source}")]
 #[non_exhaustive]
 pub struct KeyInvalid {
-    /// The layer's key template, or its closure.
+    /// The layer's key template, or its closure, or the key that was taken by hand.
     pub origin: String,
     /// What is wrong.
     pub source: Box<dyn std::error::Error + Send + Sync>,
@@ -106,5 +106,9 @@ impl KeyInvalid {
 
     pub(crate) fn from_closure(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { origin: "the layer's `keyed_by`".to_owned(), source: error.into() }
+    }
+
+    pub(crate) fn by_hand(error: KeyError) -> Self {
+        Self { origin: "the text that was given by hand".to_owned(), source: error.into() }
     }
 }

@@ -12,37 +12,29 @@ use super::Error;
 /// `lambda_runtime` turns it into the `errorType` and the message that the caller sees: the handler's own error as it
 /// would without a layer, ours with the names that [`Error::error_type`] lists. In the log, too, the handler's error
 /// looks as it did.
+///
+/// ```
+/// use leasehold::{Error, InvocationError};
+///
+/// fn is_busy<E>(failed: &InvocationError<E>) -> bool {
+///     matches!(failed, InvocationError::Lease { error: Error::LeaseBusy(_), .. })
+/// }
+/// # let _ = is_busy::<Error>;
+/// ```
 #[non_exhaustive]
 pub enum InvocationError<E> {
     /// The handler failed, or was not ready.
     Handler(E),
     /// There is no lease, or no more; the handler's own answer, if it had one, is not given.
-    Lease(Error),
-    /// The same, with its cause as JSON for the caller to read; see
-    /// [`AnswerFor::step_functions`](crate::layer::AnswerFor::step_functions).
-    Explained(Explained),
-}
-
-/// A lease's error whose message to the caller is a JSON document.
-#[derive(Debug)]
-pub struct Explained {
-    pub(crate) error: Error,
-    pub(crate) cause: Value,
-}
-
-impl Explained {
-    /// The error.
-    #[must_use]
-    pub const fn error(&self) -> &Error {
-        &self.error
-    }
-
-    /// What the caller reads: a `message` for people, and what else there is to know, such as `holder`, `waitedMs` and
-    /// `retryAfterMs` of a busy key.
-    #[must_use]
-    pub const fn cause(&self) -> &Value {
-        &self.cause
-    }
+    #[non_exhaustive]
+    Lease {
+        /// Why.
+        error: Error,
+        /// What the caller reads in place of the error's text, where the layer was told to answer so
+        /// ([`AnswerFor::step_functions`](crate::layer::AnswerFor::step_functions)): a JSON document with a `message` for
+        /// people and what else there is to know, such as `holder`, `waitedMs` and `retryAfterMs` of a busy key.
+        cause: Option<Value>,
+    },
 }
 
 impl<E> InvocationError<E> {
@@ -51,14 +43,14 @@ impl<E> InvocationError<E> {
     pub const fn lease_error(&self) -> Option<&Error> {
         match self {
             Self::Handler(_) => None,
-            Self::Lease(error) | Self::Explained(Explained { error, .. }) => Some(error),
+            Self::Lease { error, .. } => Some(error),
         }
     }
 }
 
 impl<E> From<Error> for InvocationError<E> {
     fn from(error: Error) -> Self {
-        Self::Lease(error)
+        Self::Lease { error, cause: None }
     }
 }
 
@@ -66,7 +58,7 @@ impl<E: fmt::Debug> fmt::Debug for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
+            Self::Lease { error, .. } => error.fmt(f),
         }
     }
 }
@@ -75,7 +67,7 @@ impl<E: fmt::Display> fmt::Display for InvocationError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Handler(error) => error.fmt(f),
-            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.fmt(f),
+            Self::Lease { error, .. } => error.fmt(f),
         }
     }
 }
@@ -84,7 +76,7 @@ impl<E: std::error::Error> std::error::Error for InvocationError<E> {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Handler(error) => error.source(),
-            Self::Lease(error) | Self::Explained(Explained { error, .. }) => error.source(),
+            Self::Lease { error, .. } => error.source(),
         }
     }
 }
@@ -93,8 +85,8 @@ impl<E: Into<Diagnostic>> From<InvocationError<E>> for Diagnostic {
     fn from(error: InvocationError<E>) -> Self {
         match error {
             InvocationError::Handler(error) => error.into(),
-            InvocationError::Lease(error) => error.into(),
-            InvocationError::Explained(Explained { error, cause }) => {
+            InvocationError::Lease { error, cause: None } => error.into(),
+            InvocationError::Lease { error, cause: Some(cause) } => {
                 Self { error_type: error.error_type().to_owned(), error_message: cause.to_string() }
             }
         }

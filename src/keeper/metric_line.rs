@@ -154,8 +154,11 @@ impl MetricLine<'_> {
         let counts = counts.map(|(name, metric, count)| Member { name, metric, value: json!(count) });
         let units = [("WriteUnits", write_unit_millionths), ("ReadUnits", read_unit_millionths)];
         let units = units.into_iter().filter(|(_, millionths)| *millionths > 0);
-        let units = units
-            .map(|(name, millionths)| Member { name, metric: of_all, value: json!(millionths as f64 / MILLIONTHS) });
+        let units = units.map(|(name, millionths)| Member {
+            name,
+            metric: of_all,
+            value: json!(millionths as f64 / MILLIONTHS),
+        });
         times.chain(counts).chain(units).collect()
     }
 }

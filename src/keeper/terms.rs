@@ -7,7 +7,7 @@ use super::wording::cut_holder;
 use crate::clock::{Mono, Now, Wall};
 use crate::protocol::{Budget, Epoch, Format, LossReason, Polling, Renewals, Rules, Settings, Subject};
 use crate::session::{Acquire, OnCrash, Table};
-use crate::store::Lock;
+use crate::store::{Lock, STATE_SUFFIX};
 
 /// The longest key, in bytes: what DynamoDB takes for a partition key.
 pub(super) const MAX_KEY: usize = 2048;
@@ -64,6 +64,9 @@ impl Terms {
     pub(super) fn read(acquire: Acquire, invocation: &Invocation, now: Now) -> Result<Self, String> {
         check_key(&acquire.key)?;
         let format = check_table(&acquire.table)?;
+        if format.abilities().state && acquire.key.ends_with(STATE_SUFFIX) {
+            return Err(format!("`key` must not end with `{STATE_SUFFIX}`: another lock's state is kept there"));
+        }
         let longest = Settings::MAX_LEASE.as_millis();
         let shortest = Settings::MIN_LEASE.as_millis();
         let asked = u128::from(acquire.lease_ms);
@@ -289,6 +292,7 @@ mod tests {
         let bad = [
             ("key", Acquire { key: String::new(), ..acquire() }),
             ("key", Acquire { key: "k".repeat(2049), ..acquire() }),
+            ("key", Acquire { key: "k#state".to_owned(), ..acquire() }),
             ("table.name", Acquire { table: Table::new(""), ..acquire() }),
             (
                 "table.key_attribute",

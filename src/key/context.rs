@@ -4,7 +4,8 @@ use std::fmt;
 
 /// What a template's `{@…}` placeholders are filled with.
 ///
-/// An empty text counts as absent: local emulators send those.
+/// An empty text counts as absent: local emulators send those. Fields may be added: write `..ContextValues::default()`
+/// behind those that you set.
 ///
 /// ```
 /// use leasehold::key::ContextValues;

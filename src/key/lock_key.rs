@@ -8,7 +8,11 @@ use thiserror::Error;
 /// The most bytes a DynamoDB partition key may have.
 pub const MAX_KEY_BYTES: usize = 2048;
 
-/// The text that names what is locked: 1 to 2,048 bytes of UTF-8.
+/// What the key of a lock's state ends with, behind the lock's own key.
+const OF_STATES: &str = "#state";
+
+/// The text that names what is locked: 1 to 2,048 bytes of UTF-8, which do not end with `#state`. There the state of
+/// another lock is kept, and whoever may choose a key could else lock its holders out of it.
 ///
 /// A [`Template`](super::Template) makes one from an event. Make one yourself where a closure picks the key.
 ///
@@ -29,11 +33,12 @@ impl LockKey {
     ///
     /// # Errors
     ///
-    /// [`KeyError`] when the text is empty or longer than [`MAX_KEY_BYTES`].
+    /// [`KeyError`] when the text is empty, longer than [`MAX_KEY_BYTES`], or ends with `#state`.
     pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
         let text = text.into();
         match text.len() {
             0 => Err(KeyError::Empty),
+            1..=MAX_KEY_BYTES if text.ends_with(OF_STATES) => Err(KeyError::OfState),
             1..=MAX_KEY_BYTES => Ok(Self(text)),
             bytes => Err(KeyError::TooLong { bytes }),
         }
@@ -97,4 +102,10 @@ pub enum KeyError {
         /// How many bytes of UTF-8 the text has.
         bytes: usize,
     },
+    /// It is where another lock's state is kept.
+    #[error(
+        "the lock key ends with `{OF_STATES}`, and there the state of the lock without it is kept: take the key from another \
+         value, or let the template end with something else"
+    )]
+    OfState,
 }

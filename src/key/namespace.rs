@@ -1,7 +1,6 @@
 //! What stands in front of every key, so that stages and teams can share a table.
 
 use std::fmt;
-use std::str::FromStr;
 
 use thiserror::Error;
 
@@ -54,13 +53,6 @@ impl Namespace {
 impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl FromStr for Namespace {
-    type Err = NamespaceError;
-    fn from_str(text: &str) -> Result<Self, NamespaceError> {
-        Self::parse(text)
     }
 }
 

@@ -1,7 +1,6 @@
 //! The template: parsed once, resolved for every event.
 
 use std::fmt::{self, Write as _};
-use std::str::FromStr;
 
 use super::context::{ContextField, ContextValues};
 use super::lock_key::{LockKey, MAX_KEY_BYTES};
@@ -215,14 +214,12 @@ impl Template {
     }
 
     /// Whether the key depends on the function's version, so that the lock splits at every deployment.
-    #[must_use]
-    pub fn uses_function_version(&self) -> bool {
+    pub(crate) fn uses_function_version(&self) -> bool {
         self.placeholders().any(|placeholder| *placeholder == Placeholder::Context(ContextField::FunctionVersion))
     }
 
     /// What to warn about once, when the template is put to use.
-    #[must_use]
-    pub fn warning(&self) -> Option<&'static str> {
+    pub(crate) fn warning(&self) -> Option<&'static str> {
         self.uses_function_version().then_some(
             "the key template has `{@function_version}`: while a deployment shifts traffic, the old and the new version \
              hold different locks; take it out unless that is wanted",
@@ -248,13 +245,6 @@ fn text<'a>(
         Some(Slot::Twice { depth }) => Err(DuplicateName { path: path.clone(), at: path.prefix(depth + 1) }.into()),
         Some(Slot::Missing { depth }) => Err(PathMissing { path: path.clone(), depth: *depth }.into()),
         None => Err(PathMissing { path: path.clone(), depth: 0 }.into()),
-    }
-}
-
-impl FromStr for Template {
-    type Err = TemplateError;
-    fn from_str(source: &str) -> Result<Self, TemplateError> {
-        Self::parse(source)
     }
 }
 

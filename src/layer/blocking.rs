@@ -3,9 +3,12 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::by_hand::{HeldLease, Leasehold};
+use super::by_hand::Leasehold;
+use super::held_lease::HeldLease;
 use super::inspect::KeyState;
 use crate::error::{BlockingInAsync, Error, KeeperGone};
 use crate::lease::{Lease, LeaseMetrics};
@@ -65,7 +68,8 @@ impl Leasehold {
 /// A lease that was taken by blocking code: it is kept until it is released or dropped.
 ///
 /// It is a [`Lease`] to ask: [`ensure_held`](Lease::ensure_held) before steps that can't be taken back, the fencing token.
-/// It may go to another thread, and be dropped anywhere.
+/// It may go to another thread, and be dropped anywhere. What is async of a [`Lease`] blocks here: an executor of your
+/// own would never hear the answers, which come to the lease's.
 ///
 /// A drop gives the lease back and waits until the row is free, 5 s at most. A drop by a panic is a crash: `on_crash`
 /// decides. Nothing is dropped where the process is killed, or ends by [`std::process::exit`]: with the extension's keeper
@@ -99,17 +103,52 @@ impl BlockingLease {
         self.held.take().map_or(Ok(()), HeldLease::release_blocking)
     }
 
+    /// [`Lease::state`], by blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lease::state`]; [`BlockingInAsync`] within an async runtime.
+    pub fn state<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
+        self.block_on("BlockingLease::state", "Lease::state", self.lease.state())
+    }
+
+    /// [`Lease::save_state`], by blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lease::save_state`]; [`BlockingInAsync`] within an async runtime.
+    pub fn save_state<T: Serialize + ?Sized>(&self, state: &T) -> Result<(), Error> {
+        self.block_on("BlockingLease::save_state", "Lease::save_state", self.lease.save_state(state))
+    }
+
+    /// [`Lease::clear_state`], by blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lease::clear_state`]; [`BlockingInAsync`] within an async runtime.
+    pub fn clear_state(&self) -> Result<(), Error> {
+        self.block_on("BlockingLease::clear_state", "Lease::clear_state", self.lease.clear_state())
+    }
+
     /// [`Lease::metrics`], by blocking.
     ///
     /// # Errors
     ///
     /// As [`Lease::metrics`]; [`BlockingInAsync`] within an async runtime.
     pub fn metrics(&self) -> Result<LeaseMetrics, Error> {
-        outside_of_async("BlockingLease::metrics", "Lease::metrics")?;
-        match &self.runtime {
-            Some(runtime) => runtime.block_on(self.lease.metrics()),
-            None => Ok(LeaseMetrics::default()),
-        }
+        self.block_on("BlockingLease::metrics", "Lease::metrics", self.lease.metrics())
+    }
+
+    /// Waits with the executor that the lease's connection is registered with: no other one would hear the answer.
+    fn block_on<T: Default>(
+        &self,
+        called: &'static str,
+        instead: &'static str,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        outside_of_async(called, instead)?;
+        // It is there for as long as this is.
+        self.runtime.as_ref().map_or_else(|| Ok(T::default()), |runtime| runtime.block_on(answer))
     }
 }
 

@@ -1,11 +1,19 @@
 //! The layer's settings in code, and `build`, which tells everything that is wrong with them at once.
 
-mod also;
-mod holding;
-mod leaving;
-mod refusing;
+// The documentation of the builder goes in this order.
 mod table;
+
 mod waiting;
+
+mod holding;
+
+mod ending;
+
+mod refusing;
+
+mod leaving;
+
+mod also;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,7 +30,7 @@ use crate::settings::{Draft, Environment, KeeperChoice, too_long};
 /// A layer's name goes to the keeper in one line with the key, and into the row.
 const LONGEST_NAME: usize = 2048;
 
-/// Collects the settings of a [`LeaseLayer`].
+/// Collects the settings of a [`LeaseLayer`], and of a [`Leasehold`](crate::Leasehold) those that have a meaning by hand.
 ///
 /// Each has a `LEASEHOLD_*` variable of the same meaning, which holds where the code sets nothing.
 /// Durations are spelled `500ms`, `30s`, `2m` or `1h` there. `LEASEHOLD_MODE` (`enforce`, `observe`, `off`) is the
@@ -64,7 +72,8 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    /// The layer's name, for [`Lease::named`](crate::Lease::named) and the log; the key template unless set.
+    /// The layer's name, for [`Lease::named`](crate::Lease::named), the log, and what a row says of its holder; the key
+    /// template unless set, for leases that are taken by hand `by hand`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self

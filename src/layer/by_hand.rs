@@ -1,7 +1,6 @@
 //! Leases taken by hand: inside a handler where one layer does not fit, and in programs that are no Lambda function.
 
 use std::future::poll_fn;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -15,19 +14,19 @@ use super::answers::Refuse;
 use super::builder::LeaseLayerBuilder;
 use super::core::Core;
 use super::held_by_hand::{Held, Note};
+use super::held_lease::HeldLease;
 use super::inspect::{KeyState, inspect};
-use crate::error::{AlreadyHeld, Error, KeyInvalid, ReleaseFailed, SettingsError};
-use crate::keeper::client::{Grant, Released};
+use super::within::{Invocation, Within};
+use crate::error::{AlreadyHeld, Error, KeyInvalid, SettingsError};
+use crate::keeper::client::Grant;
 use crate::key::LockKey;
-use crate::lease::{Hold, Lease, Scope};
+use crate::lease::{Hold, Scope};
 use crate::metrics::COUNTERS;
-use crate::session::{ReleaseReason, Table};
+use crate::session::ReleaseReason;
 use crate::settings::Mode;
 
 /// How long the drop of a program's lease waits for the row: it blocks, and may be the last thing that the program does.
 const ROW_WITHIN: Duration = Duration::from_millis(250);
-/// A release that is to be waited for may take a request and its repetition.
-const RELEASED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Takes leases by hand, with the settings and the keeper of a layer.
 ///
@@ -55,31 +54,21 @@ pub struct Leasehold {
     within: Within,
 }
 
-/// Where a lease is taken: what is said about its holder, until when there is time, and what is held there already.
-#[derive(Clone, Debug)]
-enum Within {
-    /// A program of its own.
-    Program(Arc<Context>),
-    /// One invocation.
-    Invocation(Arc<Invocation>),
-}
-
-#[derive(Debug)]
-struct Invocation {
-    context: Context,
-    /// The layers around the handler that began it: a task that the handler spawned is not within them any more.
-    around: Option<Scope>,
-    /// What was taken by hand, by whichever [`Leasehold`] of this invocation.
-    held: Arc<Held>,
-}
-
 /// Says that there is no layer: keys are named where leases are taken.
 #[derive(Clone, Copy, Debug)]
 pub struct ByHand;
 
 impl Leasehold {
-    /// Begins with the settings, each of which has the variable that a layer's has. What only a layer does (`reserve` of
-    /// an unknown deadline, `max_wait`, answers) has no effect.
+    /// Begins with the settings, each of which has the variable that a layer's has.
+    ///
+    /// What only a layer does (a longest wait of its own, answers, what becomes of a handler) is not there to be set, and
+    /// its variables mean nothing here:
+    ///
+    /// ```compile_fail,E0599
+    /// # use std::time::Duration;
+    /// # use leasehold::Leasehold;
+    /// let locks = Leasehold::builder().table("locks").max_wait(Duration::from_secs(1)).build(); // `acquire` takes the wait
+    /// ```
     pub fn builder() -> LeaseLayerBuilder<(), ByHand> {
         LeaseLayerBuilder::new(ByHand, Refuse)
     }
@@ -229,16 +218,16 @@ impl Leasehold {
     }
 
     fn key(&self, key: String) -> Result<LockKey, Error> {
-        let key = LockKey::new(key).map_err(KeyInvalid::from_closure)?;
+        let key = LockKey::new(key).map_err(KeyInvalid::by_hand)?;
         let key = match &self.core.settings.namespace {
             None => key,
-            Some(namespace) => LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::from_closure)?,
+            Some(namespace) => LockKey::new(format!("{namespace}/{key}")).map_err(KeyInvalid::by_hand)?,
         };
         Ok(self.core.on_the_row(key))
     }
 }
 
-impl<B> LeaseLayerBuilder<(), ByHand, B> {
+impl LeaseLayerBuilder<(), ByHand> {
     /// Checks everything.
     ///
     /// # Errors
@@ -246,106 +235,8 @@ impl<B> LeaseLayerBuilder<(), ByHand, B> {
     /// [`SettingsError`] with every problem there is, in the code's settings and in the environment's.
     pub fn build(self) -> Result<Leasehold, SettingsError> {
         let (keys, rest) = self.without_keys();
-        let problems = rest.no_also("by hand, take both keys, in the same order everywhere").into_iter().collect();
-        let plan = rest.plan("by hand".to_owned(), Ok(keys), problems)?;
+        let plan = rest.plan("by hand".to_owned(), Ok(keys), Vec::new())?;
         plan.core.hello();
         Ok(Leasehold::new(plan.core))
-    }
-}
-
-/// A lease that was taken by hand: it is kept until it is released or dropped.
-///
-/// # Cancellation
-///
-/// Dropping it gives the lease back and waits, by blocking, until the keeper has heard of it (some hundred microseconds)
-/// or, outside of an invocation, until the row is free (a write to DynamoDB); 250 ms at most. A drop by a panic is a crash: `on_crash` decides.
-#[derive(Debug)]
-#[must_use = "the lease is kept for as long as this is"]
-pub struct HeldLease {
-    pub(super) lease: Lease,
-    pub(super) hold: Option<Arc<Hold>>,
-    _note: Note,
-}
-
-impl HeldLease {
-    /// Gives the lease back and waits until the row is free; with
-    /// [`hold_at_least`](LeaseLayerBuilder::hold_at_least), until it is written that the key stays held for so long. A
-    /// drop without this says that the work failed, and frees the key at once.
-    ///
-    /// # Errors
-    ///
-    /// [`ReleaseFailed`] when that is not known: others may have to wait until the lease ends. A lease that was lost is
-    /// no error here; ask [`ensure_held`](Lease::ensure_held) before.
-    ///
-    /// # Cancellation
-    ///
-    /// The release has been sent all the same.
-    pub async fn release(mut self) -> Result<(), Error> {
-        let Some(hold) = self.hold.take() else { return Ok(()) };
-        let session = hold.session();
-        if session.owes().is_none() {
-            return Ok(());
-        }
-        hold.succeed();
-        hold.release(ReleaseReason::Finished, true);
-        self.freed(timeout(RELEASED_WITHIN, poll_fn(|cx| session.poll_released(cx))).await.ok())
-    }
-
-    /// The same, for code that has no executor to wait with.
-    pub(super) fn release_blocking(mut self) -> Result<(), Error> {
-        let Some(hold) = self.hold.take() else { return Ok(()) };
-        let session = hold.session();
-        if session.owes().is_none() {
-            return Ok(());
-        }
-        hold.succeed();
-        hold.release(ReleaseReason::Finished, true);
-        self.freed(session.released_within(RELEASED_WITHIN))
-    }
-
-    fn freed(&self, released: Option<Released>) -> Result<(), Error> {
-        let reason = match released {
-            Some(Released::Done) => return Ok(()),
-            Some(Released::Failed(reason)) => reason,
-            None => "the keeper did not confirm it in time".to_owned(),
-        };
-        COUNTERS.failed_releases.add_one();
-        Err(ReleaseFailed { key: self.lease.key().clone(), reason }.into())
-    }
-}
-
-impl Deref for HeldLease {
-    type Target = Lease;
-
-    fn deref(&self) -> &Lease {
-        &self.lease
-    }
-}
-
-impl Within {
-    fn context(&self) -> &Context {
-        match self {
-            Self::Program(context) => context,
-            Self::Invocation(invocation) => &invocation.context,
-        }
-    }
-
-    /// Notes that this key is being taken here; `None` if it is already.
-    fn note(&self, table: &Table, key: &LockKey) -> Option<Note> {
-        match self {
-            // Its parts may wait for each other.
-            Self::Program(_) => Some(Note::none()),
-            Self::Invocation(invocation) => Held::note(&invocation.held, table, key),
-        }
-    }
-
-    /// Whether a layer around the invocation's handler holds this row.
-    fn is_held_around(&self, table: &Table, key: &LockKey) -> bool {
-        match self {
-            Self::Program(_) => false,
-            Self::Invocation(invocation) => {
-                invocation.around.as_ref().is_some_and(|around| around.has(|lease| lease.is_on(table, key)))
-            }
-        }
     }
 }

@@ -14,7 +14,7 @@ use crate::key::LockKey;
 use crate::lease::{Hold, Keys, Lease, Scope, heard_within};
 use crate::protocol::HolderInfo;
 use crate::session::Acquire;
-use crate::settings::{Mode, OnLoss, ReleaseWhen, Settings};
+use crate::settings::{Mode, OnLoss, Release, Settings};
 
 /// How much longer than the budget the keeper gets to answer before it counts as gone. With a known deadline it gives up
 /// by itself when the work can't begin any more.
@@ -206,7 +206,7 @@ impl Core {
 
     /// Whether a response is held back until the row is free.
     pub(super) fn releases_before_response(&self) -> bool {
-        self.settings.release == ReleaseWhen::BeforeResponse
+        self.settings.release == Release::BeforeResponse
     }
 
     /// Whether a response that was ready when a loss was seen becomes the loss.

@@ -4,19 +4,27 @@ use std::fmt;
 
 use lambda_runtime::{Context, LambdaEvent};
 
+use super::sealed::Sealed;
 use crate::error::{Error, KeyInvalid, KeyNotFound};
 use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template, names};
 
+/// Where a layer's keys come from, while its settings are collected: a template or a closure.
+///
+/// It keeps the settings of layers off [`Leasehold::builder`](super::Leasehold::builder), whose keys are named where leases
+/// are taken. The trait is sealed.
+pub trait LayerKeys: Sealed {}
+
 /// Picks the key of an invocation.
 ///
-/// [`LeaseLayer::builder`](super::LeaseLayer::builder) and [`keyed_by`](super::LeaseLayer::keyed_by) choose one; there is
-/// no need to implement it.
-pub trait KeySource<T> {
+/// [`LeaseLayer::builder`](super::LeaseLayer::builder) and [`keyed_by`](super::LeaseLayer::keyed_by) choose one. The trait
+/// is sealed: write it in bounds, to be generic over layers.
+pub trait KeySource<T>: Sealed {
     /// The key, from the event as it came and as the handler sees it.
     ///
     /// # Errors
     ///
     /// When the event gives no key.
+    #[doc(hidden)]
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error>;
 }
 
@@ -24,9 +32,14 @@ pub trait KeySource<T> {
 #[derive(Clone, Debug)]
 pub struct TemplateText(pub(super) String);
 
+impl Sealed for TemplateText {}
+impl LayerKeys for TemplateText {}
+
 /// Keys by a template; see [`key`](crate::key).
 #[derive(Clone, Debug)]
 pub struct ByTemplate(pub(super) Template);
+
+impl Sealed for ByTemplate {}
 
 impl<T> KeySource<T> for ByTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
@@ -48,6 +61,8 @@ pub(super) fn by_template(
 /// [`Template::resolve_into_strings`](crate::key::Template::resolve_into_strings).
 #[derive(Clone, Debug)]
 pub struct ByRecordTemplate(pub(super) Template);
+
+impl Sealed for ByRecordTemplate {}
 
 impl<T> KeySource<T> for ByRecordTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
@@ -79,6 +94,9 @@ fn values(context: &Context) -> ContextValues<'_> {
 pub struct ByClosure<F> {
     pick: F,
 }
+
+impl<F> Sealed for ByClosure<F> {}
+impl<F> LayerKeys for ByClosure<F> {}
 
 impl<F> ByClosure<F> {
     pub(super) const fn new(pick: F) -> Self {

@@ -22,7 +22,6 @@
 
 mod acquisition;
 mod answers;
-pub mod batch;
 mod blocking;
 mod builder;
 mod by_hand;
@@ -30,16 +29,22 @@ mod core;
 mod ending;
 mod future;
 mod held_by_hand;
+mod held_lease;
 mod inspect;
 mod key_source;
 mod moves;
 mod payload;
-#[cfg(feature = "http")]
-pub mod route;
+mod sealed;
 mod service;
 mod step;
 mod wait_span;
 mod watch;
+mod within;
+
+// Behind the builder, which they add a method to: its documentation goes in this order.
+pub mod batch;
+#[cfg(feature = "http")]
+pub mod route;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -50,11 +55,12 @@ use tower::Layer;
 pub use self::answers::{AnswerFor, Answered, Answers, OnBusy, OnRefusal, Refuse};
 pub use self::blocking::BlockingLease;
 pub use self::builder::LeaseLayerBuilder;
-pub use self::by_hand::{ByHand, HeldLease, Leasehold};
+pub use self::by_hand::{ByHand, Leasehold};
 use self::core::Core;
 pub use self::future::ResponseFuture;
+pub use self::held_lease::HeldLease;
 pub use self::inspect::KeyState;
-pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, TemplateText};
+pub use self::key_source::{ByClosure, ByRecordTemplate, ByTemplate, KeySource, LayerKeys, TemplateText};
 pub use self::service::LeaseService;
 use crate::settings::Mode;
 

@@ -3,7 +3,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::{Hold, Lease};
+use super::{Hold, Lease, given_back};
+use crate::error::Error;
 
 /// Keeps a lease until it is dropped; see [`Lease::guard`].
 ///
@@ -30,5 +31,38 @@ impl Deref for LeaseGuard {
 
     fn deref(&self) -> &Lease {
         &self.lease
+    }
+}
+
+impl Lease {
+    /// Keeps the lease for work that outlives the handler's future: a streaming body, or a spawned task.
+    ///
+    /// The lease is given back when the handler's future and all guards are gone, and the extension holds the environment
+    /// for that long; the response does not wait.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # async fn write_the_report() {}
+    /// # async fn f() -> Result<(), Error> {
+    /// let guard = Lease::current()?.guard()?;
+    /// tokio::spawn(async move {
+    ///     write_the_report().await;
+    ///     drop(guard);
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`NoLease`](crate::error::NoLease) when the lease was given back already.
+    pub fn guard(&self) -> Result<LeaseGuard, Error> {
+        match &self.0.link {
+            None => Ok(LeaseGuard::new(self.clone(), None)),
+            Some(link) => match link.hold.upgrade() {
+                Some(hold) => Ok(LeaseGuard::new(self.clone(), Some(hold))),
+                None => Err(given_back()),
+            },
+        }
     }
 }

@@ -1,8 +1,17 @@
 //! What a lease has taken: requests, waiting, failures and capacity.
 
+use std::future::poll_fn;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
+use super::{Lease, given_back};
+use crate::error::{Error, KeeperGone};
+use crate::keeper::client::Broken;
 use crate::session::Counted;
+
+/// How long the keeper gets to tell its counts, which wait for nothing.
+const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What one lease has taken up to now, from the first attempt to get it; see [`Lease::metrics`](crate::Lease::metrics).
 ///
@@ -43,9 +52,9 @@ pub struct LeaseMetrics {
     /// Of these, releases: of attempts that were given up, and of the lease itself.
     pub cleanup_failures: u64,
     /// Write capacity units that DynamoDB said it took; `None` where it said nothing.
-    pub write_units: Option<f64>,
+    pub write_capacity_units: Option<f64>,
     /// Read capacity units that DynamoDB said it took; `None` where it said nothing.
-    pub read_units: Option<f64>,
+    pub read_capacity_units: Option<f64>,
 }
 
 impl LeaseMetrics {
@@ -73,8 +82,46 @@ impl LeaseMetrics {
             conditional_failures: self.conditional_failures + counted.conditional_failures,
             request_failures: self.request_failures + counted.request_failures,
             cleanup_failures: self.cleanup_failures + counted.cleanup_failures,
-            write_units: units(self.write_units, counted.write_unit_millionths),
-            read_units: units(self.read_units, counted.read_unit_millionths),
+            write_capacity_units: units(self.write_capacity_units, counted.write_unit_millionths),
+            read_capacity_units: units(self.read_capacity_units, counted.read_unit_millionths),
+        }
+    }
+}
+
+impl Lease {
+    /// What this lease has taken up to now: requests, waiting, failures, and capacity as far as DynamoDB told.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # async fn f() -> Result<(), Error> {
+    /// let metrics = Lease::current()?.metrics().await?;
+    /// tracing::info!(waited = ?metrics.waited, writes = metrics.write_requests, renewals = metrics.renewals, "locked");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A lease that was lost has its counts still. In the modes `observe` and `off` they are zero where no lease was asked
+    /// for.
+    ///
+    /// # Errors
+    ///
+    /// [`KeeperGone`] when the keeper is gone or does not answer within a second; [`NoLease`](crate::error::NoLease)
+    /// once the lease was given back.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost.
+    pub async fn metrics(&self) -> Result<LeaseMetrics, Error> {
+        let Some(link) = &self.0.link else { return Ok(LeaseMetrics::default()) };
+        if link.session.is_given_back() {
+            return Err(given_back());
+        }
+        let asked = link.session.count();
+        match timeout(COUNTED_WITHIN, poll_fn(|cx| link.session.poll_counted(cx, &asked))).await {
+            Ok(Ok(counted)) => Ok(LeaseMetrics::new(&counted)),
+            Ok(Err(Broken::Closed)) => Err(given_back()),
+            Ok(Err(Broken::Gone(reason) | Broken::Version(reason))) => Err(KeeperGone { reason }.into()),
+            Err(_) => Err(KeeperGone { reason: "it did not tell its counts in time".to_owned() }.into()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, TryLockError};
 use std::time::Duration;
 
+use super::Lease;
 use crate::clock::Mono;
 
 /// The keeper is told once in this part of the longest silence.
@@ -40,6 +41,35 @@ impl Progress {
 /// handler is silent sooner than its settings say.
 pub(crate) fn heard_within(max_silence: Duration) -> Duration {
     max_silence.saturating_add(max_silence / PARTS)
+}
+
+impl Lease {
+    /// Says that the work gets on, for a lease with [`max_silence`](crate::LeaseLayerBuilder::max_silence): one whose
+    /// handler has been silent for that long is renewed no more.
+    ///
+    /// Call it wherever the work has made a step, as often as you like, from any thread and from code that blocks: a line is
+    /// written at most ten times in a `max_silence`, and nothing waits. It does not tell whether the lease is held; ask
+    /// [`ensure_held`](Self::ensure_held) for that. Without a `max_silence` it does nothing.
+    ///
+    /// ```
+    /// # use leasehold::{Error, Lease};
+    /// # fn import(_: &str) {}
+    /// # fn f(lines: &[&str]) -> Result<(), Error> {
+    /// let lease = Lease::current()?;
+    /// for line in lines {
+    ///     import(line);
+    ///     lease.progress();
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn progress(&self) {
+        if let (Some(link), Some(progress)) = (&self.0.link, &self.0.progress)
+            && progress.is_due(link.clock.now().mono)
+        {
+            link.session.progress();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl Lease {
 
     /// Saves a state together with the release, in one transaction: it costs no request before the response. It is
     /// written only if the handler finishes, with a response or an error; a handler that crashes or is ended leaves what
-    /// was there before.
+    /// was there before. Of a lease that was taken by hand it is written when that is released or dropped, unless by a panic.
     ///
     /// A release is never held back by it: where the state can't be written, the row is freed without it, which the
     /// keeper's log tells (`state not left`). What must be known to be saved goes by [`save_state`](Self::save_state).

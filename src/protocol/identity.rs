@@ -10,20 +10,24 @@ use uuid::Uuid;
 #[serde(transparent)]
 pub struct OwnerId(Uuid);
 
+// Handlers are told an identity and make none: what is hidden is for the layer's peers and their tests.
 impl OwnerId {
     /// A new identity from the kernel's randomness (a snapshot would clone a generator of the process's own).
+    #[doc(hidden)]
     #[must_use]
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
 
     /// The identity with these bits, for tests that need to name one.
+    #[doc(hidden)]
     #[must_use]
     pub const fn from_u128(bits: u128) -> Self {
         Self(Uuid::from_u128(bits))
     }
 
     /// Its bits.
+    #[doc(hidden)]
     #[must_use]
     pub const fn bits(self) -> u128 {
         self.0.as_u128()
@@ -71,6 +75,8 @@ impl fmt::Display for FencingToken {
 }
 
 /// What a row says about its holder, for people: nothing is decided by it.
+///
+/// Fields will be added: write `..HolderInfo::default()` behind those that you set, and `..` behind those that you match.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HolderInfo {

@@ -60,3 +60,5 @@ pub use format::{Abilities, Format, UnknownFormat, Versions};
 pub use identity::{FencingToken, HolderInfo, OwnerId};
 #[cfg(any(feature = "in-process", feature = "simulation"))]
 pub use machines::*;
+#[cfg(feature = "in-process")]
+pub(crate) use row::free_until;

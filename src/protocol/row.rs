@@ -87,7 +87,7 @@ const FREE_ROW_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// Until when a free row stays, in epoch seconds: it counts from the row's version as well, so that a wrong clock
 /// never has a row swept while a new one could be seeded below its past.
-pub(super) fn free_until(now: Now, version: u64) -> u64 {
+pub(crate) fn free_until(now: Now, version: u64) -> u64 {
     (now.wall.as_millis() / 1000).max(version / 1000).saturating_add(FREE_ROW_SECONDS)
 }
 

@@ -6,6 +6,7 @@
 mod acquire;
 mod culprit;
 mod frame;
+mod kinds;
 mod look;
 mod message;
 mod raw_state;
@@ -14,7 +15,8 @@ mod version;
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
+pub use kinds::{ErrorKind, FailKind};
 pub use look::{Counted, Inspect, Inspected, RowState};
-pub use message::{AnswerTo, CheckAnswer, ErrorKind, FailKind, FromKeeper, ReleaseReason, ToKeeper};
+pub use message::{AnswerTo, CheckAnswer, FromKeeper, ReleaseReason, ToKeeper};
 pub use raw_state::RawState;
 pub use version::{VERSION, VersionRange};

@@ -63,7 +63,7 @@ choice! {
 
 choice! {
     /// When the row is freed.
-    pub enum ReleaseWhen {
+    pub enum Release {
         /// Behind the response, before the environment can freeze: the caller does not wait for it. `after`
         #[default]
         AfterResponse = "after",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::choice::Switch;
-use super::draft::{CodeWins as _, Reading};
+use super::reading::{CodeWins as _, Reading};
 use crate::key::KeyHash;
 
 /// A secret hashed with less than this could be guessed like the values themselves.

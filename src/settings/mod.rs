@@ -4,19 +4,22 @@
 //! back without a deployment of code. Nothing is guessed: a value that can't be read is an error, a name that is not
 //! known a warning, and everything that is wrong is told at once.
 
+mod check;
 mod choice;
 mod draft;
 mod duration;
 mod environment;
 mod keys;
 mod known;
+mod reading;
 mod resolved;
 
 #[cfg(test)]
 mod tests;
 
-pub use choice::{KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
-pub(crate) use draft::{Draft, too_long};
+pub use choice::{KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavailable, Release};
+pub(crate) use draft::Draft;
 pub(crate) use environment::Environment;
 pub(crate) use keys::Secret;
+pub(crate) use reading::too_long;
 pub(crate) use resolved::Settings;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, ReleaseWhen};
+use super::choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release};
 use crate::key::{KeyHash, Namespace, Template};
 use crate::session::{OnCrash, PollingMs, Table};
 
@@ -22,7 +22,7 @@ pub(crate) struct Settings {
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Duration,
     pub(crate) polling: PollingMs,
-    pub(crate) release: ReleaseWhen,
+    pub(crate) release: Release,
     pub(crate) on_crash: OnCrash,
     pub(crate) missing_path: MissingPath,
     pub(crate) on_loss: OnLoss,

@@ -83,7 +83,7 @@ fn every_variable_is_read() {
         reserve: Some(Duration::from_millis(1500)),
         max_wait: Duration::ZERO,
         polling: PollingMs { first: 5, max: 1000 },
-        release: super::ReleaseWhen::BeforeResponse,
+        release: super::Release::BeforeResponse,
         on_crash: OnCrash::Expire,
         missing_path: super::MissingPath::RunUnlocked,
         on_loss: OnLoss::Signal,

@@ -1,5 +1,7 @@
 //! The store over DynamoDB: one request, one answer, never a retry.
 
+mod inspection;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -21,6 +23,8 @@ use super::write::{self, Reply};
 use super::{Lock, Store, state_transaction};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::session::Table;
+
+pub use inspection::{FoundRow, Look, Page, Position, Scan};
 
 /// How long a reply that lies in the socket's buffer may take from there to here when the timer has already fired. After
 /// a freeze both happen at once, and the task that reads the socket may be the later one to run.

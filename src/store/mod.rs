@@ -27,7 +27,7 @@ use std::time::Duration;
 use crate::protocol::{Answer, Failure, FailureKind, HolderInfo, Request};
 use crate::session::Table;
 
-pub use dynamodb::DynamoDb;
+pub use dynamodb::{DynamoDb, FoundRow, Look, Page, Position, Scan};
 pub use state::{
     STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease, state_key,
 };

@@ -77,6 +77,15 @@ pub(super) enum Write {
 }
 
 impl Write {
+    /// The same write, on the narrower condition that the row is still as it was seen.
+    pub(super) fn only_at(self, owner: OwnerId, version: Version) -> Self {
+        match self {
+            Self::Update(on) => Self::Update(on.only_at(owner, version)),
+            Self::Put(item, on) => Self::Put(item, on.only_at(owner, version)),
+            Self::Delete(on) => Self::Delete(on.only_at(owner, version)),
+        }
+    }
+
     /// Its expressions.
     #[cfg(test)]
     pub(super) const fn expressions(&self) -> &Expressions {
@@ -171,6 +180,13 @@ impl Expressions {
         let (owner_is, version_is) = (text(owner), version_value(version));
         let (owner_is, version_is) = (self.value("seen_owner", owner_is), self.value("seen_version", version_is));
         format!("{} = {owner_is} AND {} = {version_is}", self.name("owner"), self.name("version"))
+    }
+
+    /// The same expressions, on the narrower condition that the row is still as it was seen.
+    fn only_at(mut self, owner: OwnerId, version: Version) -> Self {
+        let at = self.is_at(owner, version);
+        self.condition = format!("({}) AND {at}", self.condition);
+        self
     }
 
     /// The row belongs to one of these; `None` when there are none.

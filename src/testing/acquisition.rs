@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::state::{Health, Held, Lease, State, Waiting, millis, validity};
-use super::{Answered, Happened};
+use super::held::{Held, Lease, validity};
+use super::state::{Health, State, Waiting, millis};
+use super::{Answer, Happened};
 use crate::clock::Mono;
 use crate::protocol::{FencingToken, Format, HolderInfo, OwnerId};
 use crate::session::{Acquire, Counted, FailKind, FromKeeper};
@@ -33,6 +34,12 @@ impl State {
             Some(Held::Here(lease)) if lease.session == session => {
                 let message = "this session holds the key already".to_owned();
                 return self.fail(session, &acquire, FailKind::AlreadyHeld, message);
+            }
+            // A wait of nothing is over already: nobody moves the clock for it.
+            Some(held @ Held::Here(_)) if wait.is_zero() => {
+                let now = self.now();
+                let (holder, retry_after) = held.told(now);
+                return self.refuse(session, &acquire, now.since(began), holder, retry_after);
             }
             Some(Held::Here(_)) => {
                 self.waiting.push_back(Waiting { session, acquire, since: began });
@@ -82,7 +89,7 @@ impl State {
         };
         self.held.insert(acquire.key.clone(), Held::Here(lease));
         self.note(session, acquire.id, |counted| counted.granted(attempts, waited));
-        self.answered(acquire, Answered::Granted(token));
+        self.answered(acquire, Answer::Granted(token));
         let granted = FromKeeper::Granted {
             id: acquire.id,
             owner,
@@ -102,7 +109,7 @@ impl State {
         holder: HolderInfo,
         retry_after: Duration,
     ) {
-        self.answered(acquire, Answered::Busy);
+        self.answered(acquire, Answer::Busy);
         let busy = FromKeeper::Busy {
             id: acquire.id,
             holder: Some(holder),
@@ -114,11 +121,11 @@ impl State {
     }
 
     pub(super) fn fail(&mut self, session: u64, acquire: &Acquire, kind: FailKind, message: String) {
-        self.answered(acquire, Answered::Failed(kind));
+        self.answered(acquire, Answer::Failed(kind));
         self.say(session, FromKeeper::Failed { id: acquire.id, kind, message });
     }
 
-    fn answered(&mut self, acquire: &Acquire, with: Answered) {
+    fn answered(&mut self, acquire: &Acquire, with: Answer) {
         self.happened.push(Happened::Answered { key: acquire.key.clone(), with });
     }
 }

@@ -27,7 +27,7 @@ pub enum Happened {
         /// About this key.
         key: String,
         /// With this.
-        with: Answered,
+        with: Answer,
     },
     /// The handler told of its progress.
     Progress {
@@ -53,7 +53,7 @@ pub enum Happened {
 /// The answer to a request for a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Answered {
+pub enum Answer {
     /// The lease, with this token; `None` where the table's row format has none.
     Granted(Option<FencingToken>),
     /// Somebody else has it.

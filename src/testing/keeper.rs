@@ -121,27 +121,25 @@ impl TestKeeper {
 
     /// An event as `lambda_runtime` hands it on, of an invocation with 30 s left by the double's clock.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When the payload can't be written as JSON.
-    pub fn event(&self, payload: impl Serialize) -> Result<LambdaEvent<Box<RawValue>>, serde_json::Error> {
+    /// When the payload can't be written as JSON, as a test wants it.
+    pub fn event(&self, payload: impl Serialize) -> LambdaEvent<Box<RawValue>> {
         self.event_within(payload, REMAINING)
     }
 
     /// An event of an invocation with this much time left.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// When the payload can't be written as JSON.
-    pub fn event_within(
-        &self,
-        payload: impl Serialize,
-        remaining: Duration,
-    ) -> Result<LambdaEvent<Box<RawValue>>, serde_json::Error> {
+    /// When the payload can't be written as JSON, as a test wants it.
+    #[allow(clippy::expect_used, reason = "a test's own payload that is no JSON is a mistake in the test")]
+    pub fn event_within(&self, payload: impl Serialize, remaining: Duration) -> LambdaEvent<Box<RawValue>> {
         let mut context = Context::default();
         context.request_id = self.with(State::next_request_id);
         context.deadline = (self.clock.now().wall + remaining).as_millis();
-        Ok(LambdaEvent::new(serde_json::value::to_raw_value(&payload)?, context))
+        let payload = serde_json::value::to_raw_value(&payload).expect("the payload can be written as JSON");
+        LambdaEvent::new(payload, context)
     }
 
     /// Invokes a handler under a layer with an event of this payload, with 30 s left.
@@ -153,12 +151,11 @@ impl TestKeeper {
     /// # Panics
     ///
     /// When the payload can't be written as JSON, as a test wants it.
-    #[allow(clippy::expect_used, reason = "a test's own payload that is no JSON is a mistake in the test")]
     pub async fn invoke<S>(&self, service: &mut S, payload: impl Serialize) -> Result<S::Response, S::Error>
     where
         S: Service<LambdaEvent<Box<RawValue>>>,
     {
-        let event = self.event(payload).expect("the payload can be written as JSON");
+        let event = self.event(payload);
         service.ready().await?.call(event).await
     }
 

@@ -1,14 +1,15 @@
 //! How a double keeps what holders leave for the next.
 
 use super::TestKeeper;
-use super::state::{Health, Held, State};
+use super::held::Held;
+use super::state::{Health, State};
 use crate::session::{FailKind, FromKeeper, RawState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 impl State {
     pub(super) fn load_state(&mut self, session: u64, id: u64, call: u64) {
-        let said = match self.key_of(session) {
+        let said = match self.key_of(session, id) {
             Err((kind, message)) => FromKeeper::StateFailed { id, call, kind, message },
             Ok(key) => FromKeeper::State { id, call, value: self.states.get(&key).cloned() },
         };
@@ -23,7 +24,7 @@ impl State {
         value: Option<RawState>,
         with_the_release: bool,
     ) {
-        let said = match self.key_of(session) {
+        let said = match self.key_of(session, id) {
             Err((kind, message)) => FromKeeper::StateFailed { id, call, kind, message },
             Ok(key) => {
                 if let Some(Held::Here(lease)) = self.held.get_mut(&key) {
@@ -45,12 +46,12 @@ impl State {
         };
     }
 
-    /// The key that this session holds.
-    fn key_of(&self, session: u64) -> Result<String, (FailKind, String)> {
+    /// The key that this session holds under this id: it may hold a second one beside it (`also`).
+    fn key_of(&self, session: u64, id: u64) -> Result<String, (FailKind, String)> {
         if let Health::Fails { kind, message } = &self.health {
             return Err((*kind, message.clone()));
         }
-        let held = self.held.iter().find(|(_, held)| matches!(held, Held::Here(lease) if lease.session == session));
+        let held = self.held.iter().find(|(_, held)| held.is_of(session, Some(id)));
         held.map(|(key, _)| key.clone()).ok_or_else(|| (FailKind::NotHeld, "the lease is not held".to_owned()))
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::Happened;
-use super::state::{Health, Held, State, millis};
+use super::held::Held;
+use super::state::{Health, State, millis};
 use crate::protocol::Format;
 use crate::session::{Counted, FailKind, FromKeeper, Inspect, Inspected, RowState};
 

@@ -33,7 +33,7 @@
 //! // Somebody else does, for longer than the wait. No real time passes.
 //! keeper.hold_elsewhere("orders:17");
 //! let refused = keeper.invoke(&mut service, json!({ "id": 17 })).await;
-//! assert!(matches!(refused, Err(InvocationError::Lease(leasehold::Error::LeaseBusy(_)))));
+//! assert!(matches!(refused, Err(InvocationError::Lease { error: leasehold::Error::LeaseBusy(_), .. })));
 //! # Ok(())
 //! # }
 //! ```
@@ -48,12 +48,14 @@
 mod acquisition;
 mod connection;
 mod event;
+mod held;
 mod keeper;
 mod left;
 mod look;
+mod settle;
 mod state;
 
 pub(crate) use self::connection::Connection;
-pub use self::event::{Answered, Happened};
+pub use self::event::{Answer, Happened};
 pub use self::keeper::TestKeeper;
 pub use crate::session::{FailKind, ReleaseReason};

@@ -5,6 +5,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::Happened;
+use super::held::Held;
 use crate::clock::{Clock as _, ManualClock, Mono};
 use crate::protocol::{HolderInfo, OwnerId};
 use crate::session::{
@@ -24,7 +25,7 @@ pub(super) struct State {
     pub(super) health: Health,
     pub(super) delay: Duration,
     pub(super) happened: Vec<Happened>,
-    renewing: bool,
+    pub(super) renewing: bool,
     gone: bool,
     pub(super) sessions: BTreeMap<u64, Session>,
     pub(super) held: HashMap<String, Held>,
@@ -47,34 +48,6 @@ pub(super) struct Session {
     pub(super) has_deadline: bool,
     /// What its leases have taken, by the id that it asked for them with.
     pub(super) counted: HashMap<u64, Counted>,
-}
-
-/// Who holds a key.
-#[derive(Debug)]
-pub(super) enum Held {
-    Elsewhere { holder: Box<HolderInfo>, owner: OwnerId, since: Mono, until: Option<Mono> },
-    Here(Lease),
-}
-
-#[derive(Debug)]
-pub(super) struct Lease {
-    pub(super) session: u64,
-    pub(super) id: u64,
-    pub(super) owner: OwnerId,
-    pub(super) since: Mono,
-    pub(super) length: Duration,
-    pub(super) valid_until: Mono,
-    pub(super) ends_at: Option<Mono>,
-    /// How long it is renewed without a word of progress, and until when it is.
-    pub(super) max_silence: Option<Duration>,
-    pub(super) heard_until: Option<Mono>,
-    pub(super) at_risk: bool,
-    /// Up to when its renewals were counted.
-    pub(super) counted_until: Mono,
-    pub(super) on_crash: OnCrash,
-    pub(super) holder: Box<HolderInfo>,
-    /// What is to be left with the release.
-    pub(super) on_release: Option<Option<RawState>>,
 }
 
 /// Who waits for a lease of the same test's.
@@ -246,67 +219,6 @@ impl State {
         }
     }
 
-    /// Does what has become due.
-    pub(super) fn settle(&mut self) {
-        let now = self.now();
-        self.held.retain(|_, held| !matches!(held, Held::Elsewhere { until: Some(until), .. } if *until <= now));
-        self.settle_leases(now);
-        self.settle_waits(now);
-    }
-
-    fn settle_leases(&mut self, now: Mono) {
-        let (mut said, mut over, mut due) = (Vec::new(), Vec::new(), Vec::new());
-        for (key, held) in &mut self.held {
-            let Held::Here(lease) = held else { continue };
-            due.push((lease.session, lease.id, lease.renewals_due(now)));
-            if lease.ends_at.is_some_and(|end| end <= now) {
-                over.push((key.clone(), HELD_TOO_LONG));
-                continue;
-            }
-            let is_silent = lease.heard_until.is_some_and(|until| until <= now);
-            if self.renewing {
-                let renewed = lease.heard_until.map_or(now, |until| until.min(now));
-                lease.valid_until = lease.valid_until.max(renewed + validity(lease.length));
-            }
-            if self.renewing && !is_silent {
-                if std::mem::take(&mut lease.at_risk) {
-                    said.push((lease.session, FromKeeper::Secured { id: lease.id }));
-                }
-            } else if lease.valid_until <= now {
-                let reason = if is_silent { SILENT } else { NOT_RENEWED };
-                over.push((key.clone(), reason));
-            } else if !lease.at_risk && lease.valid_until.since(now) <= validity(lease.length) / 3 {
-                lease.at_risk = true;
-                said.push((lease.session, FromKeeper::AtRisk { id: lease.id }));
-            }
-        }
-        for (session, line) in said {
-            self.say(session, line);
-        }
-        for (session, id, due) in due {
-            let renewing = self.renewing;
-            self.note(session, id, |counted| counted.renewed(due, renewing));
-        }
-        for (key, reason) in over {
-            self.lose(&key, reason);
-        }
-    }
-
-    fn settle_waits(&mut self, now: Mono) {
-        for waiting in std::mem::take(&mut self.waiting) {
-            let Waiting { session, acquire, since } = waiting;
-            let waited = now.since(since);
-            match self.held.get(&acquire.key) {
-                None => self.grant(session, &acquire, waited, 2),
-                Some(held) if waited >= Duration::from_millis(acquire.wait_ms) => {
-                    let (holder, retry_after) = held.told(now);
-                    self.refuse(session, &acquire, waited, holder, retry_after);
-                }
-                Some(_) => self.waiting.push_back(Waiting { session, acquire, since }),
-            }
-        }
-    }
-
     /// The work under a lease goes on.
     fn hear_progress(&mut self, session: u64, id: u64) {
         let now = self.now();
@@ -360,49 +272,6 @@ impl State {
             session.spoke = true;
         }
     }
-}
-
-impl Lease {
-    /// How many renewals were due since they were counted last.
-    fn renewals_due(&mut self, now: Mono) -> u64 {
-        let third = self.length / 3;
-        let mut due = 0;
-        while now.since(self.counted_until) >= third && !third.is_zero() {
-            self.counted_until = self.counted_until + third;
-            due += 1;
-        }
-        due
-    }
-}
-
-impl Held {
-    fn is_of(&self, session: u64, id: Option<u64>) -> bool {
-        matches!(self, Self::Here(lease) if lease.session == session && id.is_none_or(|id| id == lease.id))
-    }
-
-    /// Who holds it, and when its lease can end.
-    pub(super) fn told(&self, now: Mono) -> (HolderInfo, Duration) {
-        match self {
-            Self::Elsewhere { holder, until, .. } => {
-                ((**holder).clone(), until.map_or(ELSEWHERES_LEASE, |until| until.since(now)))
-            }
-            Self::Here(lease) => ((*lease.holder).clone(), lease.length),
-        }
-    }
-}
-
-/// What leases are lost by, as the keeper tells it.
-const HELD_TOO_LONG: &str = "the lease was held for as long as the settings allow (`max_hold`)";
-const SILENT: &str =
-    "the handler told of no progress for as long as the settings allow (`max_silence`), so it was not renewed any more";
-const NOT_RENEWED: &str = "no renewal was answered before the lease ended";
-
-/// What is told of a holder elsewhere that goes on renewing.
-const ELSEWHERES_LEASE: Duration = Duration::from_secs(30);
-
-/// How long a lease of this length is believed in without a renewal.
-pub(super) fn validity(length: Duration) -> Duration {
-    length * 9 / 10
 }
 
 pub(super) fn millis(duration: Duration) -> u64 {

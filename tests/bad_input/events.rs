@@ -86,6 +86,8 @@ fn cases() -> Vec<Case<Input>> {
         case(Truncated, order(r#"{"id":"A-17"}"#), "EventNotDeserialized", "missing field `amount`", 0),
         case(Oversized, key(ID, long), "KeyInvalid", "has 2049 bytes and DynamoDB takes 2048: take the key from", 0),
         case(Oversized, Input::Picked(Ok("x".repeat(2_049))), "KeyInvalid", "take the key from a shorter value", 0),
+        case(Other, key(ID, r#"{"id":"17#state"}"#), "KeyInvalid", "ends with `#state`, and there the state of", 0),
+        case(Other, Input::Picked(Ok("17#state".to_owned())), "KeyInvalid", "take the key from another value", 0),
         case(Oversized, Input::Json(deep), "EventNotDeserialized", "recursion limit exceeded", 0),
         case(
             Oversized,

@@ -111,7 +111,7 @@ async fn a_dropped_batch_gives_back_all_that_it_holds_as_after_a_crash() {
     let keeper = TestKeeper::new();
     let mut service = per_message(&keeper).build().unwrap().layer(told(Said::default(), keeper.clone()));
     let records = ["1", "2"].map(|id| message(id, &json!({ "id": id, "do": "hang" })));
-    let mut invocation = tokio_test::task::spawn(service.call(keeper.event(batch(records)).unwrap()));
+    let mut invocation = tokio_test::task::spawn(service.call(keeper.event(batch(records))));
     assert!(invocation.poll().is_pending());
     assert!(keeper.is_held("1") && keeper.is_held("2"));
     drop(invocation);

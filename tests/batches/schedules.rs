@@ -64,7 +64,7 @@ async fn work(world: Arc<Mutex<World>>, keeper: TestKeeper, event: LambdaEvent<V
 }
 
 fn now(keeper: &TestKeeper) -> u64 {
-    keeper.event(()).unwrap().context.deadline
+    keeper.event(()).context.deadline
 }
 
 async fn run(kind: Kind, seed: u64) {
@@ -80,7 +80,7 @@ async fn run(kind: Kind, seed: u64) {
         service_fn(move |event: LambdaEvent<Value>| work(world.clone(), keeper.clone(), event))
     };
     let makes_visible = random.one_in(2);
-    let when_busy = {
+    let change_visibility = {
         let (world, keeper) = (world.clone(), keeper.clone());
         move |busy: BusyMessage| {
             let at = now(&keeper) + u64::try_from(busy.visibility_timeout()).unwrap() * 1_000;
@@ -98,7 +98,7 @@ async fn run(kind: Kind, seed: u64) {
         .test_keeper(&keeper)
         .per_record(ReportBatchItemFailures)
         .concurrency(random.between(1, 3) as usize)
-        .when_busy(when_busy)
+        .change_visibility(change_visibility)
         .build()
         .unwrap();
     let service = layer.layer(handler);
@@ -127,7 +127,7 @@ async fn run(kind: Kind, seed: u64) {
                 continue;
             }
             let event = batch(received.iter().map(|index| locked.event(*index)));
-            let event = keeper.event_within(event, invocation_time).unwrap();
+            let event = keeper.event_within(event, invocation_time);
             let (mut service, world) = (service.clone(), world.clone());
             invocations.push(async move {
                 let answer = service.call(event).await.map(reported).ok();

@@ -116,7 +116,7 @@ pub(crate) fn told(
 }
 
 /// Runs a batch under the layer with such a handler; what is reported, and what was said.
-pub(crate) async fn run<V: leasehold::layer::batch::WhenBusy>(
+pub(crate) async fn run<V: leasehold::layer::batch::Visibility>(
     keeper: &TestKeeper,
     layer: BatchLayerBuilder<Value, TemplateText, V>,
     records: impl IntoIterator<Item = Value>,

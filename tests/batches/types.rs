@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use aws_lambda_events::event::kinesis::{KinesisEvent, KinesisEventRecord};
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::tower::{Layer as _, Service, service_fn};
 use lambda_runtime::{Error, LambdaEvent};
@@ -12,7 +13,7 @@ use leasehold::layer::batch::ReportBatchItemFailures;
 use leasehold::testing::TestKeeper;
 use serde_json::{Value, json};
 
-use crate::stage::{batch, message, per_message, reported};
+use crate::stage::{asked, batch, message, per_message, reported, settings};
 
 fn two() -> Value {
     batch(["1", "2"].map(|id| message(id, &json!({ "id": id }))))
@@ -111,4 +112,31 @@ async fn a_worker_of_whole_events_can_be_handed_batches_of_one() {
     let layer = LeaseLayer::builder("{body.id}").test_keeper(&keeper).per_record(ReportBatchItemFailures);
     let response = keeper.invoke(&mut layer.build().unwrap().layer(one), two()).await.unwrap();
     assert_eq!(reported(response), ["2"]);
+}
+
+/// `aws_lambda_events` writes `null` for what a test's event does not set.
+#[tokio::test]
+async fn events_that_a_test_makes_of_their_types_are_batches() {
+    let mut message = SqsMessage::default();
+    message.message_id = Some("1".to_owned());
+    message.event_source = Some("aws:sqs".to_owned());
+    message.body = Some(json!({ "id": "a" }).to_string());
+    let mut messages = SqsEvent::default();
+    messages.records = vec![message];
+
+    let mut record = KinesisEventRecord::default();
+    record.event_source = Some("aws:kinesis".to_owned());
+    record.kinesis.sequence_number = "1".to_owned();
+    record.kinesis.partition_key = "a".to_owned();
+    let mut records = KinesisEvent::default();
+    records.records = vec![record];
+
+    for (template, event) in [("{body.id}", json!(messages)), ("{kinesis.partitionKey}", json!(records))] {
+        assert!(event["Records"][0].as_object().unwrap().values().any(Value::is_null), "{event}");
+        let keeper = TestKeeper::new();
+        let layer = settings(template, &keeper).per_record(ReportBatchItemFailures).build().unwrap();
+        let mut service = layer.layer(service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>(())));
+        assert_eq!(reported(keeper.invoke(&mut service, event).await.unwrap()), [""; 0]);
+        assert_eq!(asked(&keeper, "a"), 1);
+    }
 }

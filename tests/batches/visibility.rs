@@ -15,7 +15,7 @@ async fn a_busy_message_is_made_visible_when_its_holder_can_end_and_no_other_is(
     keeper.hold_elsewhere_for("b", Duration::from_millis(20_300));
     let changed = Said::default();
     let changes = changed.clone();
-    let layer = per_message(&keeper).when_busy(move |busy: BusyMessage| {
+    let layer = per_message(&keeper).change_visibility(move |busy: BusyMessage| {
         changes.say(format!(
             "{} {} {} {} {}",
             busy.message_id,
@@ -42,7 +42,7 @@ async fn those_behind_a_busy_message_come_back_with_it() {
     keeper.hold_elsewhere_for("a", Duration::from_secs(12));
     let changed = Said::default();
     let changes = changed.clone();
-    let layer = per_message(&keeper).when_busy(move |busy: BusyMessage| {
+    let layer = per_message(&keeper).change_visibility(move |busy: BusyMessage| {
         changes.say(format!("{} {}", busy.message_id, busy.visibility_timeout()));
         std::future::ready(Ok::<_, &str>(()))
     });
@@ -63,7 +63,7 @@ async fn a_change_that_fails_or_hangs_changes_nothing_else() {
         keeper.hold_elsewhere(key);
     }
     let before = counts().failed_visibility_changes;
-    let layer = per_message(&keeper).when_busy(|busy: BusyMessage| async move {
+    let layer = per_message(&keeper).change_visibility(|busy: BusyMessage| async move {
         if busy.message_id == "1" {
             return Err("throttled");
         }
@@ -79,12 +79,36 @@ async fn a_change_that_fails_or_hangs_changes_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_change_that_panics_takes_no_answer_along() {
+    let keeper = TestKeeper::new();
+    for key in ["a", "b"] {
+        keeper.hold_elsewhere(key);
+    }
+    let layer = per_message(&keeper).change_visibility(|busy: BusyMessage| {
+        assert_ne!(busy.message_id, "1", "a closure that panics");
+        async move {
+            assert_ne!(busy.message_id, "2", "a request that panics");
+            Ok::<_, &str>(())
+        }
+    });
+    let records = [("1", "a"), ("2", "b"), ("3", "c")].map(|(id, key)| message(id, &json!({ "id": key })));
+    let (reported, said) = run(&keeper, layer, records).await;
+    assert_eq!(reported, ["1", "2"]);
+    assert_eq!(said, ["+3", "-3"]);
+}
+
+#[tokio::test]
 async fn a_streams_records_are_never_made_visible() {
     let keeper = TestKeeper::new();
     keeper.hold_elsewhere("a");
+    let changed = Said::default();
+    let changes = changed.clone();
     let layer = crate::stage::settings("{kinesis.data.id}", &keeper)
         .per_record(leasehold::layer::batch::ReportBatchItemFailures)
-        .when_busy(|_: BusyMessage| -> std::future::Ready<Result<(), Value>> { panic!("no message") });
+        .change_visibility(move |busy: BusyMessage| {
+            changes.say(busy.message_id);
+            std::future::ready(Ok::<_, Value>(()))
+        });
     let (reported, _) = run(&keeper, layer, [crate::stage::kinesis("1", &json!({ "id": "a" }))]).await;
-    assert_eq!(reported, ["1"]);
+    assert_eq!((reported, changed.all()), (vec!["1".to_owned()], vec![]));
 }

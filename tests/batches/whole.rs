@@ -31,7 +31,7 @@ async fn a_whole_batch_comes_back_where_its_handler_did_not_run() {
 
     // An empty name is what Lambda takes for a failure of everything.
     let all_failed = json!({ "batchItemFailures": [{ "itemIdentifier": "" }] });
-    let too_close = service.call(keeper.event_within(event(), Duration::from_secs(4)).unwrap()).await.unwrap();
+    let too_close = service.call(keeper.event_within(event(), Duration::from_secs(4))).await.unwrap();
     assert_eq!(serde_json::to_value(too_close).unwrap(), all_failed);
     keeper.hold_elsewhere(KEY);
     let busy = keeper.invoke(&mut service, event()).await.unwrap();

@@ -45,7 +45,8 @@ async fn a_contended_pair_is_told_by_both_extensions_and_the_end_by_their_last_l
     sandbox.shutdown().await;
 
     let lines = lines(&sandbox);
-    let sums = ["Acquired", "Released", "Busy", "Contended", "Attempts", "AttemptsRefused"].map(|name| sum(&lines, name));
+    let sums =
+        ["Acquired", "Released", "Busy", "Contended", "Attempts", "AttemptsRefused"].map(|name| sum(&lines, name));
     assert_eq!(sums, [1, 1, 1, 1, 2, 1], "{lines:#?}");
     let last = lines.iter().filter(|line| line["Last"] == true && line["Template"].is_string()).count();
     assert_eq!(last, 2, "{lines:#?}");
@@ -79,7 +80,9 @@ async fn a_setting_that_is_none_is_told_by_the_layer() {
     let sandbox = start(function("locked").await.env("LEASEHOLD_METRICS", "everything")).await;
     let outcome = sandbox.invoke(json!({ "id": "a" })).await;
     assert!(!outcome.is_success());
-    for told in ["write `off` or `on` or `full`; the usual metrics", "LEASEHOLD_METRICS: \\\"everything\\\" is not known"] {
+    for told in
+        ["write `off` or `on` or `full`; the usual metrics", "LEASEHOLD_METRICS: \\\"everything\\\" is not known"]
+    {
         sandbox.log().wait_for(|event| event.is_output(told), SOON).await.unwrap();
     }
 }

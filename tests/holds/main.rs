@@ -19,7 +19,7 @@ fn layer(template: &str, keeper: &TestKeeper) -> LeaseLayerBuilder<Value> {
 /// What the layer refused with.
 fn refusal<R: std::fmt::Debug, E: std::fmt::Debug>(answer: Result<R, InvocationError<E>>) -> leasehold::Error {
     match answer {
-        Err(InvocationError::Lease(error)) => error,
+        Err(InvocationError::Lease { error, .. }) => error,
         other => panic!("{other:?}"),
     }
 }

@@ -14,7 +14,7 @@ async fn by_hand_it_ends_a_program_that_holds_on_but_not_an_invocation_with_a_de
     let locks = Leasehold::builder().max_hold(MAX_HOLD).reserve(Duration::from_secs(1)).test_keeper(&keeper);
     let locks = locks.build().unwrap();
     let mut context = Context::default();
-    context.deadline = keeper.event_within((), Duration::from_secs(600)).unwrap().context.deadline;
+    context.deadline = keeper.event_within((), Duration::from_secs(600)).context.deadline;
     let program = locks.acquire("imports:1", Duration::ZERO).await.unwrap();
     let invocation = locks.for_invocation(&context).acquire("imports:2", Duration::ZERO).await.unwrap();
     keeper.advance(MAX_HOLD - Duration::from_secs(1));

@@ -39,7 +39,7 @@ type Answer = Result<Value, InvocationError<lambda_runtime::Error>>;
 
 fn error_of(answer: InvocationError<lambda_runtime::Error>) -> Error {
     match answer {
-        InvocationError::Lease(error) => error,
+        InvocationError::Lease { error, .. } => error,
         other => panic!("{other}"),
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Context, Diagnostic, LambdaEvent};
-use leasehold::{Lease, ReleaseWhen, metrics};
+use leasehold::{Lease, Release, metrics};
 use serde_json::{Value, json};
 use tokio_test::{assert_pending, assert_ready_ok, task};
 
@@ -29,7 +29,7 @@ async fn answer() -> Result<&'static str, Diagnostic> {
 #[tokio::test]
 async fn before_the_response_waits_for_the_write() {
     let keeper = Keeper::bind();
-    let layer = keeper.layer::<Value>("orders:{id}").release(ReleaseWhen::BeforeResponse).build().unwrap();
+    let layer = keeper.layer::<Value>("orders:{id}").release(Release::BeforeResponse).build().unwrap();
     let mut service = layer.layer(service_fn(|_: LambdaEvent<Value>| answer()));
     keeper.accept_hello();
     let keeper = granting(keeper, |peer| assert_eq!(peer.free()["wait"], true));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Diagnostic, LambdaEvent};
-use leasehold::{Lease, MissingPath, ReleaseWhen};
+use leasehold::{Lease, MissingPath, Release};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -89,7 +89,7 @@ async fn invoke(keeper: &Keeper, name: &str, happening: &Happened) {
     let mut builder = keeper.layer_under::<Value>("orders:{id}", variables);
     match name {
         "kept" => builder = builder.hold_at_least(Duration::from_secs(600)),
-        "release_wait" | "state" => builder = builder.release(ReleaseWhen::BeforeResponse),
+        "release_wait" | "state" => builder = builder.release(Release::BeforeResponse),
         // A tenth more is asked for, as a word may wait for a tenth.
         "silence" => builder = builder.max_silence(Duration::from_secs(20)),
         "two_keys" => builder = builder.also("old:{tenant}"),

@@ -9,7 +9,7 @@ use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use leasehold::clock::SystemClock;
 use leasehold::keeper::{Keeper, KeeperCounts, KeeperOptions, Peer, PlainHome};
 use leasehold::store::DynamoDb;
-use leasehold::{Error, KeeperChoice, LeaseLayer, ReleaseWhen};
+use leasehold::{Error, KeeperChoice, LeaseLayer, Release};
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::support::sdk_config;
@@ -62,7 +62,7 @@ impl Ours {
             .lease_duration(LEASE)
             .max_wait(max_wait)
             .polling(Duration::from_millis(5), Duration::from_millis(20))
-            .release(ReleaseWhen::BeforeResponse)
+            .release(Release::BeforeResponse)
             .keeper(KeeperChoice::Extension)
             .socket(&self.socket)
             .environment::<String, String>([])

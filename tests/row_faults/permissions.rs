@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leasehold::ReleaseWhen;
+use leasehold::Release;
 use serde_json::Value;
 
 use crate::items::assert_one_line;
@@ -18,7 +18,7 @@ async fn attempt(max_wait: Duration, fault: impl Fn(usize) -> Fault + Send + Syn
     let server = FaultServer::start(fault);
     let stage = Stage::over(server.url());
     let layer =
-        stage.layer::<Value>("orders:{id}").max_wait(max_wait).release(ReleaseWhen::BeforeResponse).build().unwrap();
+        stage.layer::<Value>("orders:{id}").max_wait(max_wait).release(Release::BeforeResponse).build().unwrap();
     let seen = stage.call(&layer, order()).await;
     assert_eq!(server.seen().len(), seen.requests, "{seen:?}");
     assert_one_line(&seen.message);

@@ -11,8 +11,17 @@ use tokio::net::TcpListener;
 pub use self::tables::{LockTable, Row, Tables};
 use crate::{Error, settings::DEFAULT_REGION, task::OwnedRuntime};
 
-/// The embedded DynamoDB, by itself: a [`Sandbox`](crate::Sandbox) starts its own. Dropping it ends it, and its tables with
-/// it.
+/// A DynamoDB in memory, served on the loopback interface; dropping it ends it. Every sandbox has one of its own unless it
+/// is told otherwise; by itself it serves tests of programs that are no functions.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), leasehold_sandbox::Error> {
+/// let dynamodb = leasehold_sandbox::EmbeddedDynamoDb::start(0)?;
+/// dynamodb.tables().create_lock_table("locks").await?;
+/// // … point a client at `dynamodb.url()` …
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct EmbeddedDynamoDb {
     url: String,

@@ -133,9 +133,9 @@ impl fmt::Display for Figures {
         let mut rows = Vec::new();
         for (total, parts) in self.metrics.equations() {
             rows.push([total.to_owned(), String::new(), self.metrics.of(total).to_string()]);
-            rows.extend(parts.iter().map(|part| {
-                [String::new(), (*part).to_owned(), self.metrics.of(part).to_string()]
-            }));
+            rows.extend(
+                parts.iter().map(|part| [String::new(), (*part).to_owned(), self.metrics.of(part).to_string()]),
+            );
         }
         table(f, ["metric", "of which", "sum"].map(str::to_owned), &rows)
     }

@@ -91,7 +91,8 @@ impl Metrics {
         }
         self.at_last.insert((keeper, text("Template")), (number("StillHeld"), number("AttemptsPending")));
         for (name, value) in &members {
-            if let Some(count) = value.as_u64().filter(|_| !["Line", "StillHeld", "AttemptsPending"].contains(&&**name)) {
+            if let Some(count) = value.as_u64().filter(|_| !["Line", "StillHeld", "AttemptsPending"].contains(&&**name))
+            {
                 *self.sums.entry(name.clone()).or_default() += count;
             }
         }

@@ -38,7 +38,8 @@ fn breaks_of(lines: &[&str], plan: &Plan, seen: &[(Step, u64)]) -> Vec<String> {
 }
 
 const FIRST: &str = r#"{"_aws":{},"KeeperId":"a","Template":"t","Line":1,"Attempts":3,"Acquired":1,"AttemptsRefused":1,"AttemptsPending":1,"StillHeld":1,"Requests":3}"#;
-const SECOND: &str = r#"{"_aws":{},"KeeperId":"a","Template":"t","Line":2,"AttemptsUnknown":1,"Released":1,"Requests":1,"Last":true}"#;
+const SECOND: &str =
+    r#"{"_aws":{},"KeeperId":"a","Template":"t","Line":2,"AttemptsUnknown":1,"Released":1,"Requests":1,"Last":true}"#;
 
 #[test]
 fn sums_are_taken_over_the_lines_and_what_is_held_from_the_last_one() {

@@ -4,9 +4,12 @@ use std::fmt;
 
 use super::Answers;
 use crate::error::{Error, InvocationError, LeaseBusy};
+use crate::layer::sealed::Sealed;
 
 /// A busy key is a response that a closure makes; every other refusal is an error.
 pub struct OnBusy<F>(pub(in crate::layer) F);
+
+impl<F> Sealed for OnBusy<F> {}
 
 impl<R, F: Fn(&LeaseBusy) -> R> Answers<R> for OnBusy<F> {
     type Response = R;
@@ -32,6 +35,8 @@ impl<F> fmt::Debug for OnBusy<F> {
 /// A refusal is what a closure makes of it, or an error.
 pub struct OnRefusal<F>(pub(in crate::layer) F);
 
+impl<F> Sealed for OnRefusal<F> {}
+
 impl<R, F: Fn(&Error) -> Option<R>> Answers<R> for OnRefusal<F> {
     type Response = R;
 
@@ -40,7 +45,7 @@ impl<R, F: Fn(&Error) -> Option<R>> Answers<R> for OnRefusal<F> {
     }
 
     fn refusal<E>(&self, error: Error) -> Result<R, InvocationError<E>> {
-        (self.0)(&error).ok_or(InvocationError::Lease(error))
+        (self.0)(&error).ok_or_else(|| error.into())
     }
 }
 

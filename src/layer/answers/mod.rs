@@ -14,17 +14,20 @@ use serde_json::Value;
 
 pub use self::closures::{OnBusy, OnRefusal};
 pub use self::source::AnswerFor;
+use super::sealed::Sealed;
 use crate::error::{Error, InvocationError};
 
 /// Decides what a handler's response and a refusal look like to the caller.
 ///
 /// [`answer_for`](super::LeaseLayerBuilder::answer_for), [`on_busy`](super::LeaseLayerBuilder::on_busy) and
-/// [`on_refusal`](super::LeaseLayerBuilder::on_refusal) choose one; there is no need to implement it.
-pub trait Answers<R> {
+/// [`on_refusal`](super::LeaseLayerBuilder::on_refusal) choose one. The trait is sealed:
+/// write it in bounds, to be generic over layers.
+pub trait Answers<R>: Sealed {
     /// What callers of the layer's service get.
     type Response;
 
     /// The handler's own response.
+    #[doc(hidden)]
     fn response(&self, response: R) -> Self::Response;
 
     /// What is answered where the layer refuses.
@@ -32,12 +35,15 @@ pub trait Answers<R> {
     /// # Errors
     ///
     /// Where it stays an error.
+    #[doc(hidden)]
     fn refusal<E>(&self, error: Error) -> Result<Self::Response, InvocationError<E>>;
 }
 
 /// Every refusal is an error with its `errorType`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refuse;
+
+impl Sealed for Refuse {}
 
 impl<R> Answers<R> for Refuse {
     type Response = R;
@@ -68,8 +74,7 @@ pub(super) fn last<R, E, A: Answers<R>>(
 ) -> Result<A::Response, InvocationError<E>> {
     match answer {
         Ok(response) => Ok(answers.response(response)),
-        Err(InvocationError::Lease(error)) => answers.refusal(error),
+        Err(InvocationError::Lease { error, .. }) => answers.refusal(error),
         Err(InvocationError::Handler(error)) => Err(InvocationError::Handler(error)),
-        Err(InvocationError::Explained(explained)) => Err(InvocationError::Explained(explained)),
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{Answered, Answers, cause, http};
-use crate::error::{Error, Explained, InvocationError};
+use crate::error::{Error, InvocationError};
 use crate::layer::batch::ReportBatchItemFailures;
+use crate::layer::sealed::Sealed;
 
 /// The source of a function's events, and so what its refusals look like.
 ///
@@ -92,6 +93,8 @@ impl AnswerFor {
     }
 }
 
+impl Sealed for AnswerFor {}
+
 impl<R> Answers<R> for AnswerFor {
     type Response = Answered<R>;
 
@@ -105,7 +108,7 @@ impl<R> Answers<R> for AnswerFor {
                 Some(problem) => Ok(Answered::Layer(shape.response(&problem))),
                 None => Err(error.into()),
             },
-            Kind::Cause => Err(InvocationError::Explained(Explained { cause: cause::of(&error), error })),
+            Kind::Cause => Err(InvocationError::Lease { cause: Some(cause::of(&error)), error }),
             Kind::WholeBatch => match &error {
                 Error::LeaseBusy(_) | Error::DeadlineTooClose(_) | Error::GrantTooLate(_) => {
                     Ok(Answered::Layer(all_of_it_failed()))

@@ -4,17 +4,17 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::visibility::{BusyMessage, ByChange, LeaveToQueue};
+use super::visibility::{BusyMessage, ChangeVisibility, LeaveToQueue};
 use super::{BatchLayer, ReportBatchItemFailures, Shape};
 use crate::error::SettingsError;
 use crate::key::Template;
 use crate::layer::key_source::{ByClosure, ByRecordTemplate, TemplateText};
-use crate::layer::{LeaseLayerBuilder, Plan};
+use crate::layer::{LayerKeys, LeaseLayerBuilder, Plan};
 
 /// How many groups of records are worked on at a time unless set.
 const DEFAULT_CONCURRENCY: usize = 10;
 
-impl<T, K> LeaseLayerBuilder<T, K> {
+impl<T, K: LayerKeys> LeaseLayerBuilder<T, K> {
     /// Makes it a layer around a handler of single *records*, which locks each record of a batch by its own key: for SQS,
     /// Kinesis and DynamoDB Streams. See [`batch`](crate::layer::batch).
     ///
@@ -29,13 +29,13 @@ impl<T, K> LeaseLayerBuilder<T, K> {
 pub struct BatchLayerBuilder<T, K = TemplateText, V = LeaveToQueue> {
     layer: LeaseLayerBuilder<T, K>,
     concurrency: usize,
-    when_busy: V,
+    visibility: V,
 }
 
 impl<T, K> BatchLayerBuilder<T, K> {
     const fn new(mut layer: LeaseLayerBuilder<T, K>) -> Self {
         layer.draft.per_record = true;
-        Self { layer, concurrency: DEFAULT_CONCURRENCY, when_busy: LeaveToQueue }
+        Self { layer, concurrency: DEFAULT_CONCURRENCY, visibility: LeaveToQueue }
     }
 }
 
@@ -74,7 +74,7 @@ impl<T, K, V> BatchLayerBuilder<T, K, V> {
     /// let locked = LeaseLayer::<Value>::builder("orders:{body.orderId}")
     ///     .table("locks")
     ///     .per_record(ReportBatchItemFailures)
-    ///     .when_busy(move |busy: BusyMessage| {
+    ///     .change_visibility(move |busy: BusyMessage| {
     ///         let timeout = busy.visibility_timeout();
     ///         let change = sqs.change_message_visibility().queue_url(busy.queue_url);
     ///         let change = change.receipt_handle(busy.receipt_handle).visibility_timeout(timeout);
@@ -85,14 +85,14 @@ impl<T, K, V> BatchLayerBuilder<T, K, V> {
     /// # }
     /// # let _ = f;
     /// ```
-    pub fn when_busy<F, C, E>(self, change: F) -> BatchLayerBuilder<T, K, ByChange<F>>
+    pub fn change_visibility<F, C, E>(self, change: F) -> BatchLayerBuilder<T, K, ChangeVisibility<F>>
     where
         F: Fn(BusyMessage) -> C,
         C: Future<Output = Result<(), E>>,
         E: fmt::Debug,
     {
-        let Self { layer, concurrency, when_busy: _ } = self;
-        BatchLayerBuilder { layer, concurrency, when_busy: ByChange(change) }
+        let Self { layer, concurrency, visibility: _ } = self;
+        BatchLayerBuilder { layer, concurrency, visibility: ChangeVisibility(change) }
     }
 
     fn problems(&self) -> Vec<String> {
@@ -120,7 +120,7 @@ impl<T, V> BatchLayerBuilder<T, TemplateText, V> {
         }
         let keys = template.map(ByRecordTemplate).map_err(|error| error.to_string());
         let plan = rest.plan(source, keys, problems)?;
-        Ok(layer(plan, self.concurrency, self.when_busy))
+        Ok(layer(plan, self.concurrency, self.visibility))
     }
 }
 
@@ -134,15 +134,15 @@ impl<T, F, V> BatchLayerBuilder<T, ByClosure<F>, V> {
         let problems = self.problems();
         let (keys, rest) = self.layer.without_keys();
         let plan = rest.plan("keyed_by".to_owned(), Ok(keys), problems)?;
-        Ok(layer(plan, self.concurrency, self.when_busy))
+        Ok(layer(plan, self.concurrency, self.visibility))
     }
 }
 
-fn layer<T, K, V>(mut plan: Plan<K>, concurrency: usize, when_busy: V) -> BatchLayer<T, K, V> {
+fn layer<T, K, V>(mut plan: Plan<K>, concurrency: usize, visibility: V) -> BatchLayer<T, K, V> {
     // The batch ends its records itself, each at its own time; that a group of them is ended as well would be one too many.
     let margin = plan.core.settings.end_before_deadline.take();
     plan.core.settings.managed_instances = false;
-    BatchLayer::new(Arc::new(plan), Arc::new(Shape { concurrency, margin, when_busy }))
+    BatchLayer::new(Arc::new(plan), Arc::new(Shape { concurrency, margin, visibility }))
 }
 
 impl<T, K, V> fmt::Debug for BatchLayerBuilder<T, K, V> {

@@ -2,22 +2,27 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
+use futures_util::FutureExt as _;
+use futures_util::future::CatchUnwind;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
-use super::visibility::{BusyMessage, WhenBusy};
+use super::records::message;
+use super::visibility::{BusyMessage, Visibility};
 use crate::metrics::COUNTERS;
 
 /// How many requests are under way at a time.
 const AT_A_TIME: usize = 10;
 
-pub(super) struct Changes<V: WhenBusy> {
+pub(super) struct Changes<V: Visibility> {
     waiting: VecDeque<BusyMessage>,
-    under_way: FuturesUnordered<V::Change>,
+    // A panic in one is its own failure: it must not take the answer along, by which what is done does not come again.
+    under_way: FuturesUnordered<CatchUnwind<AssertUnwindSafe<V::Change>>>,
 }
 
-impl<V: WhenBusy> Changes<V> {
+impl<V: Visibility> Changes<V> {
     pub(super) fn new() -> Self {
         Self { waiting: VecDeque::new(), under_way: FuturesUnordered::new() }
     }
@@ -27,15 +32,19 @@ impl<V: WhenBusy> Changes<V> {
     }
 
     /// Goes on with the requests; ready once there is none left.
-    pub(super) fn poll(&mut self, when_busy: &V, cx: &mut Context<'_>) -> Poll<()> {
+    pub(super) fn poll(&mut self, visibility: &V, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             while self.under_way.len() < AT_A_TIME {
-                let Some(message) = self.waiting.pop_front() else { break };
-                self.under_way.extend(when_busy.change(message));
+                let Some(busy) = self.waiting.pop_front() else { break };
+                match catch_unwind(AssertUnwindSafe(|| visibility.change(busy))) {
+                    Ok(change) => self.under_way.extend(change.map(|change| AssertUnwindSafe(change).catch_unwind())),
+                    Err(panic) => failed(&format!("it panicked: {}", message(&*panic))),
+                }
             }
             match self.under_way.poll_next_unpin(cx) {
-                Poll::Ready(Some(Ok(()))) => {}
-                Poll::Ready(Some(Err(error))) => failed(&format!("{error:?}")),
+                Poll::Ready(Some(Ok(Ok(())))) => {}
+                Poll::Ready(Some(Ok(Err(error)))) => failed(&format!("{error:?}")),
+                Poll::Ready(Some(Err(panic))) => failed(&format!("it panicked: {}", message(&*panic))),
                 Poll::Ready(None) if self.waiting.is_empty() => return Poll::Ready(()),
                 Poll::Ready(None) => {}
                 Poll::Pending => return Poll::Pending,
@@ -58,7 +67,7 @@ fn failed(reason: &str) {
     tracing::warn!(reason, "a busy message was not made visible; it comes back with the queue's visibility timeout");
 }
 
-impl<V: WhenBusy> fmt::Debug for Changes<V> {
+impl<V: Visibility> fmt::Debug for Changes<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Changes").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }

@@ -16,7 +16,7 @@ use tower::Service;
 
 use super::groups::Groups;
 use super::open::open;
-use super::visibility::WhenBusy;
+use super::visibility::Visibility;
 use super::{BatchItemFailure, BatchResponse, Shape};
 use crate::error::Error;
 use crate::layer::Plan;
@@ -42,7 +42,7 @@ pin_project! {
         S: Service<LambdaEvent<T>>,
         S: Clone,
         S::Error: fmt::Debug,
-        V: WhenBusy,
+        V: Visibility,
     {
         plan: Arc<Plan<K>>,
         shape: Arc<Shape<V>>,
@@ -59,7 +59,7 @@ enum Stage<S, T, K, V>
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     /// Nothing was done yet.
     Fresh(Box<(S, LambdaEvent<Box<RawValue>>)>),
@@ -72,7 +72,7 @@ impl<S, T, K, V> BatchFuture<S, T, K, V>
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     pub(super) fn new(plan: Arc<Plan<K>>, shape: Arc<Shape<V>>, service: S, event: LambdaEvent<Box<RawValue>>) -> Self {
         Self { plan, shape, stage: Stage::Fresh(Box::new((service, event))), timer: None, is_settled: false }
@@ -91,7 +91,7 @@ where
     S::Error: fmt::Debug,
     T: DeserializeOwned,
     K: KeySource<T>,
-    V: WhenBusy,
+    V: Visibility,
 {
     let core = &plan.core;
     let session = match core.mode() {
@@ -111,7 +111,7 @@ where
     S::Error: fmt::Debug,
     T: DeserializeOwned,
     K: KeySource<T>,
-    V: WhenBusy,
+    V: Visibility,
 {
     type Output = Result<BatchResponse, Error>;
 
@@ -139,7 +139,7 @@ where
                                 groups.answer_within().map_or(CHANGES_WITHIN, |within| within.min(CHANGES_WITHIN));
                             this.timer.set(Some(sleep(within)));
                         }
-                        polled = groups.changes.poll(&this.shape.when_busy, cx);
+                        polled = groups.changes.poll(&this.shape.visibility, cx);
                     }
                     if polled.is_pending() && poll_timer(this.timer.as_mut(), cx).is_pending() {
                         *this.stage = Stage::Running(groups, session);
@@ -161,7 +161,7 @@ fn answer<S, T, K, V>(groups: Groups<S, T, K, V>) -> Result<BatchResponse, Error
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     let source = groups.source();
     let ledger = groups.into_ledger();
@@ -183,7 +183,7 @@ impl<S, T, K, V> fmt::Debug for BatchFuture<S, T, K, V>
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.stage {

@@ -20,7 +20,7 @@ use super::open::{Batch, Readied};
 use super::order::Group;
 use super::records::{GroupHandler, Records, Todo};
 use super::source::Source;
-use super::visibility::{BusyMessage, WhenBusy};
+use super::visibility::{BusyMessage, Visibility};
 use super::work::Work;
 use crate::error::{Error, InvocationError};
 use crate::layer::moves::Call;
@@ -53,8 +53,8 @@ where
         let this = self.project();
         let group = *this.group;
         this.future.poll(cx).map(|answer| match answer {
-            Err(InvocationError::Lease(error)) => (group, Some(error)),
-            Ok(()) | Err(InvocationError::Handler(_) | InvocationError::Explained(_)) => (group, None),
+            Err(InvocationError::Lease { error, .. }) => (group, Some(error)),
+            Ok(()) | Err(InvocationError::Handler(_)) => (group, None),
         })
     }
 }
@@ -64,7 +64,7 @@ pub(super) struct Groups<S, T, K, V>
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     // First, so that what runs is dropped before anything else.
     running: FuturesUnordered<Running<S, T, K>>,
@@ -84,7 +84,7 @@ impl<S, T, K, V> Groups<S, T, K, V>
 where
     S: Service<LambdaEvent<T>> + Clone,
     S::Error: fmt::Debug,
-    V: WhenBusy,
+    V: Visibility,
 {
     /// Takes up a batch.
     ///
@@ -152,7 +152,7 @@ where
                 // A record that came to its end may be what a group waits for.
                 Poll::Pending if self.work.ledger().unsettled() < unsettled => {}
                 Poll::Pending => {
-                    let _ = self.changes.poll(&self.shape.when_busy, cx);
+                    let _ = self.changes.poll(&self.shape.visibility, cx);
                     return Poll::Pending;
                 }
             }

@@ -160,9 +160,10 @@
 //! # `maxReceiveCount`
 //!
 //! A message that comes back because its key is busy was received, and SQS counts that. Nothing takes it back, so let
-//! `maxReceiveCount` be higher than contention is long. [`when_busy`](BatchLayerBuilder::when_busy) lets the message come back
-//! when the holder can end, not sooner and not much later. In a FIFO queue what stands behind a message that always fails is
-//! received and counted together with it: SQS may move it to the dead-letter queue as well. Smaller batches make that rarer.
+//! `maxReceiveCount` be higher than contention is long. [`change_visibility`](BatchLayerBuilder::change_visibility)
+//! lets the message come back when the holder can end, not sooner and not much later. In a FIFO queue what stands
+//! behind a message that always fails is received and counted together with it: SQS may move it to the dead-letter
+//! queue as well. Smaller batches make that rarer.
 //!
 //! # One lock for the whole batch
 //!
@@ -227,7 +228,7 @@ pub use self::builder::BatchLayerBuilder;
 pub use self::future::BatchFuture;
 pub use self::response::{BatchItemFailure, BatchResponse};
 pub use self::service::BatchService;
-pub use self::visibility::{BusyMessage, ByChange, LeaveToQueue, WhenBusy};
+pub use self::visibility::{BusyMessage, ChangeVisibility, LeaveToQueue, Visibility};
 use super::{ByRecordTemplate, Plan};
 use crate::settings::Mode;
 
@@ -262,7 +263,7 @@ pub struct BatchLayer<T, K = ByRecordTemplate, V = LeaveToQueue> {
 struct Shape<V> {
     concurrency: usize,
     margin: Option<Duration>,
-    when_busy: V,
+    visibility: V,
 }
 
 impl<T, K, V> BatchLayer<T, K, V> {

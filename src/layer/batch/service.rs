@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tower::Service;
 
 use super::future::BatchFuture;
-use super::visibility::{LeaveToQueue, WhenBusy};
+use super::visibility::{LeaveToQueue, Visibility};
 use super::{BatchResponse, Shape};
 use crate::error::Error;
 use crate::layer::key_source::KeySource;
@@ -37,7 +37,7 @@ where
     S::Error: fmt::Debug,
     T: DeserializeOwned,
     K: KeySource<T>,
-    V: WhenBusy,
+    V: Visibility,
 {
     type Response = BatchResponse;
     type Error = Error;

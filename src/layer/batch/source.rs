@@ -43,17 +43,16 @@ struct Batch<'a> {
     records: Vec<&'a RawValue>,
 }
 
+/// `null` is as good as nothing: `aws_lambda_events` writes it for whatever an event of a test does not set.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Known {
-    event_source: String,
-    #[serde(default, rename = "eventSourceARN")]
-    event_source_arn: String,
+    event_source: Option<String>,
+    #[serde(rename = "eventSourceARN")]
+    event_source_arn: Option<String>,
     message_id: Option<String>,
-    #[serde(default)]
-    receipt_handle: String,
-    #[serde(default)]
-    attributes: Attributes,
+    receipt_handle: Option<String>,
+    attributes: Option<Attributes>,
     kinesis: Option<Kinesis>,
     dynamodb: Option<DynamoDb>,
 }
@@ -68,13 +67,13 @@ struct Attributes {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Kinesis {
-    sequence_number: String,
+    sequence_number: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct DynamoDb {
-    sequence_number: String,
+    sequence_number: Option<String>,
 }
 
 /// Reads what an event has for records.
@@ -103,25 +102,28 @@ pub(super) fn records(event: &RawValue) -> Result<(Source, Vec<Record<'_>>), Not
 
 fn record(json: &RawValue) -> Result<(Source, Record<'_>), String> {
     let known: Known = serde_json::from_str(json.get()).map_err(|error| error.to_string())?;
-    let (source, id) = match known.event_source.as_str() {
+    let Some(event_source) = known.event_source else { return Err("it has no `eventSource`".to_owned()) };
+    let queue_arn = known.event_source_arn.unwrap_or_default();
+    let attributes = known.attributes.unwrap_or_default();
+    let (source, id) = match event_source.as_str() {
         // A standard queue's messages may have a group as well, for fairness: only the queue's name tells.
-        "aws:sqs" if known.event_source_arn.ends_with(".fifo") => (Source::SqsFifo, known.message_id),
+        "aws:sqs" if queue_arn.ends_with(".fifo") => (Source::SqsFifo, known.message_id),
         "aws:sqs" => (Source::SqsStandard, known.message_id),
-        "aws:kinesis" => (Source::Stream, known.kinesis.map(|kinesis| kinesis.sequence_number)),
-        "aws:dynamodb" => (Source::Stream, known.dynamodb.map(|dynamodb| dynamodb.sequence_number)),
+        "aws:kinesis" => (Source::Stream, known.kinesis.and_then(|kinesis| kinesis.sequence_number)),
+        "aws:dynamodb" => (Source::Stream, known.dynamodb.and_then(|dynamodb| dynamodb.sequence_number)),
         other => return Err(format!("its `eventSource` is {other:?}")),
     };
     // Without an id Lambda would take the whole batch for failed, or for done.
     let id = id.filter(|id| !id.is_empty()).ok_or("it has no message id or sequence number")?;
     let line = match source {
         Source::SqsStandard => None,
-        Source::SqsFifo => Some(known.attributes.message_group_id.unwrap_or_default()),
+        Source::SqsFifo => Some(attributes.message_group_id.unwrap_or_default()),
         Source::Stream => Some(String::new()),
     };
-    let receive_count = known.attributes.approximate_receive_count.and_then(|count| count.parse().ok());
+    let receive_count = attributes.approximate_receive_count.and_then(|count| count.parse().ok());
     let message = (source != Source::Stream).then(|| Message {
-        queue_arn: known.event_source_arn,
-        receipt_handle: known.receipt_handle,
+        queue_arn,
+        receipt_handle: known.receipt_handle.unwrap_or_default(),
         receive_count: receive_count.unwrap_or(1),
     });
     Ok((source, Record { json, id, line, message }))
@@ -181,6 +183,11 @@ mod tests {
             (json!({ "Records": [message("q", "1"), message("q", "")] }), "`Records[1]`: it has no message id"),
             (json!({ "Records": [message("q", "1"), message("q.fifo", "2")] }), "from different sources"),
             (json!({ "Records": [{ "eventSource": "aws:kinesis" }] }), "no message id or sequence number"),
+            (
+                json!({ "Records": [{ "eventSource": "aws:dynamodb", "dynamodb": { "SequenceNumber": null } }] }),
+                "no message id",
+            ),
+            (json!({ "Records": [{ "eventSource": null }] }), "no `eventSource`"),
         ] {
             let reason = read(&event).unwrap_err();
             assert!(reason.contains(said), "{reason}");

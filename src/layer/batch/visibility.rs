@@ -5,13 +5,14 @@ use std::future::{Future, Ready};
 use std::time::Duration;
 
 use super::source::Message;
+use crate::layer::sealed::Sealed;
 
 /// The longest visibility timeout that SQS takes.
 const LONGEST: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// A message whose key somebody else holds, or that has to wait in its message group behind such a one.
 ///
-/// It is handed to the closure of [`when_busy`](super::BatchLayerBuilder::when_busy).
+/// It is handed to the closure of [`change_visibility`](super::BatchLayerBuilder::change_visibility).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BusyMessage {
@@ -72,16 +73,18 @@ fn domain(partition: &str) -> &'static str {
     }
 }
 
-/// Decides what is done about busy messages.
+/// Decides when busy messages are visible again.
 ///
-/// [`when_busy`](super::BatchLayerBuilder::when_busy) chooses; there is no need to implement it.
-pub trait WhenBusy {
+/// [`change_visibility`](super::BatchLayerBuilder::change_visibility) chooses. The trait is sealed: write it in bounds,
+/// to be generic over layers.
+pub trait Visibility: Sealed {
     /// Why it did not work.
     type Error: fmt::Debug;
     /// The request.
     type Change: Future<Output = Result<(), Self::Error>>;
 
     /// Begins to make the message visible when its key may be free; `None` to leave it to the queue.
+    #[doc(hidden)]
     fn change(&self, message: BusyMessage) -> Option<Self::Change>;
 }
 
@@ -89,7 +92,9 @@ pub trait WhenBusy {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeaveToQueue;
 
-impl WhenBusy for LeaveToQueue {
+impl Sealed for LeaveToQueue {}
+
+impl Visibility for LeaveToQueue {
     type Error = std::convert::Infallible;
     type Change = Ready<Result<(), Self::Error>>;
 
@@ -98,10 +103,12 @@ impl WhenBusy for LeaveToQueue {
     }
 }
 
-/// A closure makes busy messages visible; see [`when_busy`](super::BatchLayerBuilder::when_busy).
-pub struct ByChange<F>(pub(super) F);
+/// A closure makes busy messages visible; see [`change_visibility`](super::BatchLayerBuilder::change_visibility).
+pub struct ChangeVisibility<F>(pub(super) F);
 
-impl<F, C, E> WhenBusy for ByChange<F>
+impl<F> Sealed for ChangeVisibility<F> {}
+
+impl<F, C, E> Visibility for ChangeVisibility<F>
 where
     F: Fn(BusyMessage) -> C,
     C: Future<Output = Result<(), E>>,
@@ -115,9 +122,9 @@ where
     }
 }
 
-impl<F> fmt::Debug for ByChange<F> {
+impl<F> fmt::Debug for ChangeVisibility<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByChange").finish_non_exhaustive()
+        f.debug_struct("ChangeVisibility").finish_non_exhaustive()
     }
 }
 

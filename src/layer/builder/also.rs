@@ -2,8 +2,9 @@
 
 use super::LeaseLayerBuilder;
 use crate::key::Template;
+use crate::layer::LayerKeys;
 
-impl<T, K, B> LeaseLayerBuilder<T, K, B> {
+impl<T, K: LayerKeys, B> LeaseLayerBuilder<T, K, B> {
     /// Locks the key of this template as well, for the time in which a deployment changes the template.
     ///
     /// While the old version and the new one both run, the one locks by the old template and the other by the new: they
@@ -33,7 +34,9 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self.draft.also = Some(template.into());
         self
     }
+}
 
+impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     /// What is wrong with a second template beside this one.
     pub(super) fn also_problem(&self, own: &str) -> Option<String> {
         let also = self.draft.also.as_deref()?;

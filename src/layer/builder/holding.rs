@@ -1,10 +1,9 @@
-//! How a lease is held: for how long, what ends it, and what becomes of it then.
+//! How a lease is held: for how long, and what becomes of it when its holder hangs, crashes or is done early.
 
 use std::time::Duration;
 
 use super::LeaseLayerBuilder;
 use crate::session::OnCrash;
-use crate::settings::{OnLoss, ReleaseWhen};
 
 impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     /// How long a lease lasts when nobody renews it; 30 s unless set, 500 ms to 24 h. `LEASEHOLD_LEASE_DURATION`
@@ -16,32 +15,10 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    /// Whether the row is freed behind the response, which is the default, or before it. `LEASEHOLD_RELEASE`, `after` or
-    /// `before`
-    pub const fn release(mut self, when: ReleaseWhen) -> Self {
-        self.draft.release = Some(when);
-        self
-    }
-
     /// What happens to the lease when the handler crashes, is killed, panics or is dropped: it is freed at once, or left
     /// to end by itself where side effects may still be under way. `LEASEHOLD_ON_CRASH`, `release` or `expire`
     pub const fn on_crash(mut self, on_crash: OnCrash) -> Self {
         self.draft.on_crash = Some(on_crash);
-        self
-    }
-
-    /// What happens to the handler when the lease is lost: it is cancelled and answered with `LeaseLost`, or only told.
-    /// `LEASEHOLD_ON_LOSS`, `cancel` or `signal`
-    pub const fn on_loss(mut self, on_loss: OnLoss) -> Self {
-        self.draft.on_loss = Some(on_loss);
-        self
-    }
-
-    /// Whether a response that was ready in the moment in which the loss was seen is given all the same. Unless set it is
-    /// not: the caller gets `LeaseLost`, as the last of the work may have overlapped with another's.
-    /// `LEASEHOLD_KEEP_FINISHED_RESPONSE`, `true` or `false`
-    pub const fn keep_finished_response(mut self, keep: bool) -> Self {
-        self.draft.keep_finished_response = Some(keep);
         self
     }
 
@@ -90,16 +67,6 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
     /// ```
     pub const fn hold_at_least(mut self, minimum: Duration) -> Self {
         self.draft.hold_at_least = Some(minimum);
-        self
-    }
-
-    /// Ends a handler that is still at work this long before the invocation's deadline, with `OutOfTime`: a slow handler
-    /// is a typed error then, and not a killed environment. `LEASEHOLD_END_BEFORE_DEADLINE`
-    ///
-    /// Only a handler that yields can be ended. On Managed Instances, where Lambda does not kill it, every handler is
-    /// ended at its deadline at the latest.
-    pub const fn end_before_deadline(mut self, margin: Duration) -> Self {
-        self.draft.end_before_deadline = Some(margin);
         self
     }
 }

@@ -2,10 +2,11 @@
 
 use super::LeaseLayerBuilder;
 use crate::error::{Error, LeaseBusy};
+use crate::layer::LayerKeys;
 use crate::layer::answers::{AnswerFor, OnBusy, OnRefusal};
 use crate::settings::{MissingPath, OnUnavailable};
 
-impl<T, K, B> LeaseLayerBuilder<T, K, B> {
+impl<T, K: LayerKeys, B> LeaseLayerBuilder<T, K, B> {
     /// What happens to an event without a value at the template's path: an error, or the handler runs unlocked.
     /// `LEASEHOLD_MISSING_PATH`, `error` or `unlocked`
     pub const fn missing_path(mut self, missing_path: MissingPath) -> Self {

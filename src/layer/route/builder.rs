@@ -8,30 +8,30 @@ use http::Response;
 use super::begun::ContextMissed;
 use super::path::{Paths, names};
 use super::refusal::Refusals;
-use super::{Problems, RouteLayer, RouteRequest, Shape};
+use super::{ProblemDetails, RouteLayer, RouteRequest, Shape};
 use crate::error::{Error, SettingsError};
 use crate::key::{Placeholder, Segment, Template};
 use crate::layer::answers::OnRefusal;
 use crate::layer::answers::http::BusyStatus;
 use crate::layer::key_source::{ByClosure, ByTemplate, TemplateText};
-use crate::layer::{LeaseLayerBuilder, Plan};
+use crate::layer::{LayerKeys, LeaseLayerBuilder, Plan};
 
 const NO_ALSO: &str = "put a second route layer with that template around the route instead";
 
-impl<K> LeaseLayerBuilder<RouteRequest, K> {
+impl<K: LayerKeys> LeaseLayerBuilder<RouteRequest, K> {
     /// Makes it a layer around single routes of an HTTP service, over `http::Request`: for axum's routers and for
     /// `lambda_http`'s handlers. See [`route`](crate::layer::route).
     ///
     /// The template's values are the path's parameters then: `route` is the path with their names, `/orders/{id}`, as
     /// axum writes it.
     pub fn per_route(self, route: impl Into<String>) -> RouteLayerBuilder<K> {
-        RouteLayerBuilder { layer: self, routes: vec![route.into()], busy: BusyStatus::Locked, answers: Problems }
+        RouteLayerBuilder { layer: self, routes: vec![route.into()], busy: BusyStatus::Locked, answers: ProblemDetails }
     }
 }
 
 /// Collects the settings of a [`RouteLayer`]; [`LeaseLayerBuilder::per_route`] begins one.
 #[must_use = "a layer is made by `build`"]
-pub struct RouteLayerBuilder<K = TemplateText, A = Problems> {
+pub struct RouteLayerBuilder<K = TemplateText, A = ProblemDetails> {
     layer: LeaseLayerBuilder<RouteRequest, K>,
     routes: Vec<String>,
     busy: BusyStatus,

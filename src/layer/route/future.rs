@@ -15,7 +15,7 @@ use super::begun::Begun;
 use super::path::NoParams;
 use super::service::AsEventHandler;
 use super::{RouteAnswers, RouteRequest, Shape};
-use crate::error::{Error, Explained, InvocationError, KeyInvalid, RouteNotMatched};
+use crate::error::{Error, InvocationError, KeyInvalid, RouteNotMatched};
 use crate::key::LockKey;
 use crate::layer::key_source::KeySource;
 use crate::layer::moves::Call;
@@ -76,9 +76,7 @@ where
         Poll::Ready(match ready!(locked.poll(cx)) {
             Ok(response) => Ok(response),
             Err(InvocationError::Handler(error)) => Err(error),
-            Err(InvocationError::Lease(error) | InvocationError::Explained(Explained { error, .. })) => {
-                Ok(this.shape.refusals.response(&error))
-            }
+            Err(InvocationError::Lease { error, .. }) => Ok(this.shape.refusals.response(&error)),
         })
     }
 }

@@ -76,7 +76,7 @@ pub use self::builder::RouteLayerBuilder;
 pub use self::future::RouteFuture;
 use self::path::Paths;
 use self::refusal::Refusals;
-pub use self::refusal::{Problems, RouteAnswers};
+pub use self::refusal::{ProblemDetails, RouteAnswers};
 pub use self::request::RouteRequest;
 pub use self::service::RouteService;
 pub use self::session::{SessionFuture, SessionLayer, SessionService};
@@ -88,7 +88,7 @@ use crate::settings::Mode;
 /// It goes into axum's `MethodRouter::route_layer` and `Router::route_layer`, or around any tower service whose
 /// responses are `http::Response`s with a body that is made of a `String`. `K` says where the key comes from, `A` what is
 /// answered where there is no lease: both follow from how the layer was built.
-pub struct RouteLayer<K = ByTemplate, A = Problems> {
+pub struct RouteLayer<K = ByTemplate, A = ProblemDetails> {
     plan: Arc<Plan<K>>,
     shape: Arc<Shape<A>>,
 }

@@ -5,20 +5,24 @@ use http::Response;
 use crate::error::Error;
 use crate::layer::answers::OnRefusal;
 use crate::layer::answers::http::{BusyStatus, any_problem};
+use crate::layer::sealed::Sealed;
 
 /// Makes the response to a request that the layer refuses.
 ///
-/// [`on_refusal`](super::RouteLayerBuilder::on_refusal) chooses one; there is no need to implement it.
-pub trait RouteAnswers<R> {
+/// [`on_refusal`](super::RouteLayerBuilder::on_refusal) chooses one. The trait is sealed.
+pub trait RouteAnswers<R>: Sealed {
     /// The response; `problem` is what is answered unless set.
+    #[doc(hidden)]
     fn response(&self, error: &Error, problem: Response<String>) -> Response<R>;
 }
 
 /// Problem documents (RFC 9457) that tell a stranger nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Problems;
+pub struct ProblemDetails;
 
-impl<R: From<String>> RouteAnswers<R> for Problems {
+impl Sealed for ProblemDetails {}
+
+impl<R: From<String>> RouteAnswers<R> for ProblemDetails {
     fn response(&self, _error: &Error, problem: Response<String>) -> Response<R> {
         problem.map(R::from)
     }

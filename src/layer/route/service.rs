@@ -9,12 +9,12 @@ use lambda_runtime::LambdaEvent;
 use tower::Service;
 
 use super::future::RouteFuture;
-use super::{Problems, RouteAnswers, RouteRequest, Shape};
+use super::{ProblemDetails, RouteAnswers, RouteRequest, Shape};
 use crate::layer::key_source::KeySource;
 use crate::layer::{ByTemplate, Plan};
 
 /// A route under a [`RouteLayer`](super::RouteLayer).
-pub struct RouteService<S, K = ByTemplate, A = Problems> {
+pub struct RouteService<S, K = ByTemplate, A = ProblemDetails> {
     inner: S,
     plan: Arc<Plan<K>>,
     shape: Arc<Shape<A>>,

@@ -1,0 +1,155 @@
+//! `cost`: what a million invocations cost, with the arithmetic.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::ended::{Ended, STATUS, Stop};
+use crate::output;
+use crate::prices::{Prices, number, usd};
+use crate::text::{count, span};
+
+/// Work out what locking costs: requests for each invocation, for a million of them, and for the waits.
+///
+/// An invocation that finds its key free writes twice, to take and to free; its lease is renewed every third of its length,
+/// but only while the work lasts. One that waits has its first write refused, looks (a read) after 50, 100, 200, 400 and then
+/// every 500 ms, and writes once more. Each of them counts whole units: 1 KB for a write, 4 KB for a consistent read. Not
+/// counted: storage, data transfer, and one read whenever an environment starts.
+#[derive(Debug, Args)]
+#[command(after_help = format!("\
+Examples:
+  leaseholdctl cost
+  leaseholdctl cost --invocations 30000000 --waiting 0.05 --wait 300ms --memory 512
+  leaseholdctl cost --work 2m --write-price 0.7125 --read-price 0.1425
+
+{STATUS}"))]
+pub(crate) struct Cost {
+    /// How many invocations.
+    #[arg(long, value_name = "N", default_value = "1000000")]
+    invocations: u64,
+
+    /// Locks for each of them: more than one with per_record or stacked layers.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::prices::amount)]
+    locks: f64,
+
+    /// How long the work under a lock takes.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::options::duration)]
+    work: Duration,
+
+    /// The lease's length.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::options::duration)]
+    lease: Duration,
+
+    /// The part of the locks that are waited for, from 0 to 1.
+    #[arg(long, value_name = "PART", default_value = "0", value_parser = part)]
+    waiting: f64,
+
+    /// How long such a wait takes.
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = crate::options::duration)]
+    wait: Duration,
+
+    /// A row's size in bytes: key, holder and template. 500 unless yours are long.
+    #[arg(long, value_name = "BYTES", default_value = "500", value_parser = clap::value_parser!(u32).range(1..=409_600))]
+    row_bytes: u32,
+
+    #[command(flatten)]
+    prices: Prices,
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    crate::prices::amount(text).ok().filter(|part| *part <= 1.0).ok_or_else(|| format!("{text:?} is not from 0 to 1"))
+}
+
+/// How many looks a wait takes: after 50 ms, then twice as long each time up to every 500 ms, as the default polling goes.
+pub(crate) fn looks(wait: Duration) -> u64 {
+    let (mut at, mut delay, mut looks) = (Duration::ZERO, Duration::from_millis(50), 0);
+    let longest = Duration::from_millis(500);
+    while at + delay <= wait {
+        if delay == longest {
+            let left = (wait - at).as_millis() / longest.as_millis();
+            return looks + u64::try_from(left).unwrap_or(u64::MAX);
+        }
+        at += delay;
+        delay = (delay * 2).min(longest);
+        looks += 1;
+    }
+    looks
+}
+
+/// How many renewals work of this length takes.
+pub(crate) fn renewals(work: Duration, lease: Duration) -> u64 {
+    let third = (lease.as_millis() / 3).max(1);
+    u64::try_from(work.as_millis().saturating_sub(1) / third).unwrap_or(u64::MAX)
+}
+
+impl Cost {
+    #[allow(clippy::cast_precision_loss, reason = "an estimate of money")]
+    pub(crate) fn run(&self, json: bool) -> Result<Ended, Stop> {
+        if self.lease.is_zero() {
+            return Err(Stop::Usage("--lease is 0: give the lease's length, such as 30s".to_owned()));
+        }
+        let (renewals, looks) = (renewals(self.work, self.lease), looks(self.wait));
+        let write_units = f64::from(self.row_bytes.div_ceil(1_024));
+        let read_units = f64::from(self.row_bytes.div_ceil(4_096));
+        let writes = 2.0 + renewals as f64 + self.waiting;
+        let reads = self.waiting * looks as f64;
+        let locks = self.invocations as f64 * self.locks;
+        let items = [
+            self.prices.writes(locks * writes * write_units),
+            self.prices.reads(locks * reads * read_units),
+            self.prices.waits(locks * self.waiting * self.wait.as_secs_f64()),
+        ];
+        let total: f64 = items.iter().map(|item| item.usd).sum();
+        if json {
+            let items: Vec<_> = items.iter().map(|item| item.json()).collect();
+            output::document(&json!({
+                "invocations": self.invocations, "locks": locks, "writes_per_lock": writes, "reads_per_lock": reads,
+                "units_per_write": write_units, "units_per_read": read_units, "items": items, "usd": total,
+            }))?;
+            return Ok(Ended::Fine);
+        }
+        let (work, lease, waiting) = (span(self.work), span(self.lease), self.waiting);
+        output::line("for each lock")?;
+        output::line(&format!(
+            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × 1 refused = {}",
+            number(writes)
+        ))?;
+        output::line(&format!(
+            "  reads   {waiting} × {looks} looks (wait of {}) = {}",
+            span(self.wait),
+            number(reads)
+        ))?;
+        output::line(&format!(
+            "  units   {write_units} a write and {read_units} a read, for a row of {} bytes",
+            count(self.row_bytes.into())
+        ))?;
+        output::line(&format!("for {} invocations, {} locks", count(self.invocations), number(locks)))?;
+        for item in &items {
+            output::line(&item.line())?;
+        }
+        output::line(&format!("  total   {}", usd(total)))?;
+        Ok(Ended::Fine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_follow_the_default_polling() {
+        for (wait_ms, expected) in [(0, 0), (49, 0), (50, 1), (350, 3), (750, 4), (1_250, 5), (1_750, 6), (60_750, 124)]
+        {
+            assert_eq!(looks(Duration::from_millis(wait_ms)), expected, "{wait_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_renewal_is_due_every_third_of_the_lease() {
+        let lease = Duration::from_secs(30);
+        for (work, expected) in [(0, 0), (10, 0), (11, 1), (20, 1), (31, 3), (60, 5)] {
+            assert_eq!(renewals(Duration::from_secs(work), lease), expected, "{work} s");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! How a command ends, and what its exit status says of it.
+
+use std::io;
+use std::process::ExitCode;
+
+use leasehold::protocol::Failure;
+
+/// A command that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Nothing is wrong. 0
+    Fine,
+    /// It found a problem, or nothing to do its work on. 1
+    Problem,
+}
+
+/// A command that could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stop {
+    /// The command line, or what is read from standard input, can't be used. 2
+    #[error("{0}")]
+    Usage(String),
+    /// AWS refused or can't be reached. 3
+    #[error("{0}")]
+    Aws(String),
+    /// Standard output or the terminal failed. 2
+    #[error("the output can't be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Aws(failure.to_string())
+    }
+}
+
+/// The exit status, as every command's help tells it.
+pub(crate) const STATUS: &str = "\
+Exit status:
+  0  nothing is wrong
+  1  a problem was found, or the lock is not as was asked for; it is told
+  2  the command line or the input can't be used
+  3  AWS refused, or can't be reached";
+
+impl Ended {
+    pub(crate) fn code(self) -> ExitCode {
+        match self {
+            Self::Fine => ExitCode::SUCCESS,
+            Self::Problem => ExitCode::from(1),
+        }
+    }
+}
+
+impl Stop {
+    pub(crate) fn code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) => ExitCode::from(2),
+            // Who reads the output has seen enough, as `head` has.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Self::Output(_) => ExitCode::from(2),
+            Self::Aws(_) => ExitCode::from(3),
+        }
+    }
+
+    /// Whether there is anything to tell.
+    pub(crate) fn is_silent(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

@@ -1,0 +1,28 @@
+//! `table`: a lock table made, and a lock table looked over.
+
+mod check;
+mod clock;
+mod create;
+mod permissions;
+mod schema;
+mod ttl;
+
+use clap::Subcommand;
+
+use crate::ended::{Ended, Stop};
+
+/// Make a lock table, or check one that is there.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Table {
+    Create(Box<create::Create>),
+    Check(Box<check::Check>),
+}
+
+impl Table {
+    pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
+        match self {
+            Self::Create(create) => create.run(json).await,
+            Self::Check(check) => check.run(json).await,
+        }
+    }
+}

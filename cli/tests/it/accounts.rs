@@ -1,0 +1,58 @@
+//! What has to do with AWS and with the command line as such: refusals, absence, wrong options, `cost`.
+
+use leasehold::session::Table;
+
+use crate::stage::{Stage, run};
+use crate::stand_in;
+
+#[tokio::test]
+async fn a_table_that_is_not_there_and_an_aws_that_refuses_are_told_by_status_3() {
+    let stage = Stage::without_tables(Table::new("locks"));
+    for command in [vec!["list"], vec!["show", "orders:1"], vec!["watch", "--looks", "1"]] {
+        let ran = stage.run(&command).ended(3);
+        assert!(ran.err.contains("create `locks`"), "{}", ran.err);
+    }
+    let refusing = stand_in::start(|_| stand_in::error(400, "AccessDeniedException", "not you\u{1b}[31m"));
+    let ran = run(&["list", "--table", "locks", "--endpoint-url", &refusing]).ended(3);
+    assert!(ran.err.contains("not you") && !ran.err.contains('\u{1b}'), "{}", ran.err);
+    let ran = run(&["show", "a", "--table", "locks", "--endpoint-url", "http://127.0.0.1:9"]).ended(3);
+    assert!(ran.err.contains("connection"), "{}", ran.err);
+}
+
+#[test]
+fn wrong_options_are_told_by_the_librarys_own_rules_and_by_status_2() {
+    let table = ["--table", "locks", "--endpoint-url", "http://127.0.0.1:9"];
+    for (arguments, advice) in [
+        (vec!["list", "--table", ""], "--table: it is empty"),
+        (vec!["list", "--table", "locks", "--format", "redlock/1"], "--format: \"redlock/1\" is no row format"),
+        (vec!["list", "--table", "locks", "--sort-key", "sk"], "--sort-key: \"sk\" has no `=`"),
+        (vec!["list", "--table", "locks", "--namespace", "a/b"], "--namespace: "),
+        (
+            vec!["show", "a", "--table", "locks", "--format", "pydynox/1", "--key-attribute", "pk"],
+            "partition key `key`",
+        ),
+        (vec!["list"], "--table <NAME>"),
+        (vec!["free", "orders:1"], "--if-version <VERSION>"),
+        (vec!["list", "--older-than", "5"], "write a number and a unit"),
+    ] {
+        let ran = run(&arguments).ended(2);
+        assert!(ran.err.contains(advice), "{advice:?} is missing in {}", ran.err);
+    }
+    let ran = run(&[&["free", "orders:1"][..], &table].concat()).ended(2);
+    assert!(ran.err.contains("--if-version"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_million_invocations_cost_is_told_with_its_arithmetic() {
+    let ran = run(&["cost"]).ended(0);
+    ran.says(&["1 to take + 1 to free + 0 renewals", "2,000,000 units × $0.625 / 1,000,000 = $1.25", "total   $1.25"]);
+    let arguments = ["cost", "--waiting", "0.1", "--wait", "350ms", "--work", "11s", "--memory", "1024", "--json"];
+    let told = run(&arguments).ended(0).json();
+    // 2 + 1 renewal + a tenth of a refused write; three looks for each tenth; 35,000 s of waiting in 1 GB.
+    assert!((told["writes_per_lock"].as_f64().unwrap() - 3.1).abs() < 1e-9, "{told}");
+    assert!((told["reads_per_lock"].as_f64().unwrap() - 0.3).abs() < 1e-9, "{told}");
+    let usd = 3.1 * 0.625 + 0.3 * 0.125 + 35_000.0 * 0.000_016_666_7;
+    assert!((told["usd"].as_f64().unwrap() - usd).abs() < 1e-6, "{told}");
+    let ran = run(&["cost", "--waiting", "2"]).ended(2);
+    assert!(ran.err.contains("not from 0 to 1"), "{}", ran.err);
+}
