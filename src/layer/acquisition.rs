@@ -59,6 +59,7 @@ impl Acquisition {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, Error>> {
         let span = self.span.clone();
         let answer = ready!(span.within(|| self.poll_answer(cx)));
+        drop(span);
         self.span.end(&answer);
         Poll::Ready(answer)
     }

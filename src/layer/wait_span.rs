@@ -5,6 +5,8 @@
 //! Where it is not, there is none.
 //! The header: <https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader>
 
+use std::sync::Arc;
+
 use lambda_runtime::Context;
 use tracing::Span;
 use tracing::field::Empty;
@@ -13,16 +15,16 @@ use super::core::{Core, millis};
 use crate::error::Error;
 use crate::keeper::client::Grant;
 
-/// The wait's span; one that nobody sees where the invocation is not traced.
+/// The wait's span; none where the invocation is not traced.
 #[derive(Clone, Debug)]
-pub(super) struct WaitSpan(Span);
+pub(super) struct WaitSpan(Option<Arc<Span>>);
 
 impl WaitSpan {
     pub(super) fn begin(core: &Core, context: &Context) -> Self {
         let Some(header) = context.xray_trace_id.as_deref().filter(|header| is_sampled(header)) else {
-            return Self(Span::none());
+            return Self(None);
         };
-        Self(tracing::info_span!(
+        Self(Some(Arc::new(tracing::info_span!(
             target: "leasehold::layer",
             "lease wait",
             otel.kind = "client",
@@ -36,17 +38,20 @@ impl WaitSpan {
             lease.outcome = Empty,
             lease.waited_ms = Empty,
             lease.attempts = Empty,
-        ))
+        ))))
     }
 
     /// Does something within the span.
     pub(super) fn within<T>(&self, something: impl FnOnce() -> T) -> T {
-        self.0.in_scope(something)
+        match &self.0 {
+            Some(span) => span.in_scope(something),
+            None => something(),
+        }
     }
 
     /// The wait is over, and so is the span.
     pub(super) fn end(&mut self, answer: &Result<Grant, Error>) {
-        let span = std::mem::replace(&mut self.0, Span::none());
+        let Some(span) = self.0.take() else { return };
         match answer {
             Ok(grant) => {
                 span.record("lease.outcome", "granted");
