@@ -47,6 +47,38 @@ def visibility(template):
             assert queue["RedrivePolicy"]["maxReceiveCount"] >= 5, f"{name}'s queue gives up early"
 
 
+def of_metrics(template):
+    """Dashboard and alarms are about metrics that are written without being asked for, and about these functions' keys."""
+    usual = set(re.findall(r"^\| `(\w+)` \| on, full \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    assert len(usual) == 5, f"the usual metrics: {usual}"
+    functions = of_type(template, "AWS::Serverless::Function").items()
+    keys = {name: function["Properties"]["Environment"]["Variables"]["SAMPLE_KEY"] for name, function in functions}
+
+    def check(where, metric, dimensions):
+        assert metric in usual, f"{where}: {metric} is none of {usual}"
+        expected = [[("FunctionName", name), ("Template", key), ("Keeper", "extension")] for name, key in keys.items()]
+        assert dimensions in expected, f"{where}: {dimensions} is none of {expected}"
+
+    seen = set()
+    for dashboard in of_type(template, "AWS::CloudWatch::Dashboard").values():
+        body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
+        # A variable in a text is the name it refers to, and a number elsewhere.
+        body = re.sub(r"(?<=[\"\[/' ])\$\{(\w+)\}(?=[\"'])", r"\1", body)
+        for widget in json.loads(re.sub(r"\$\{[^}]+\}", "1", body))["widgets"]:
+            for metric in widget["properties"].get("metrics", []):
+                if metric[0] == "Leasehold":
+                    pairs = list(zip(metric[2:8:2], metric[3:8:2]))
+                    check(widget["properties"]["title"], metric[1], pairs)
+                    seen.add(metric[1])
+    assert seen == usual, f"not on the dashboard: {usual - seen}"
+    for name, alarm in of_type(template, "AWS::CloudWatch::Alarm").items():
+        for query in alarm["Properties"]["Metrics"]:
+            if "MetricStat" in query:
+                metric = query["MetricStat"]["Metric"]
+                pairs = [(pair["Name"], pair["Value"]) for pair in metric["Dimensions"]]
+                check(name, metric["MetricName"], [(k, v["Ref"] if isinstance(v, dict) else v) for k, v in pairs])
+
+
 def main(arguments):
     own = {path: load(ROOT / path) for path in ("template.yaml", "layer-and-table.yaml")}
     (expected,) = lock_tables(own["layer-and-table.yaml"])
@@ -57,6 +89,7 @@ def main(arguments):
         return
 
     visibility(own["template.yaml"])
+    of_metrics(own["template.yaml"])
     targets = set(re.findall(r"^(build-\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {f"build-{layer}" for template in own.values() for layer in of_type(template, "AWS::Serverless::LayerVersion")}
     assert named == targets, f"layers {named} against the Makefile's targets {targets}"

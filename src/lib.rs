@@ -83,6 +83,7 @@
 //! | [`keeper`](LeaseLayerBuilder::keeper) | `LEASEHOLD_KEEPER`, `extension`, `in-process` or `auto` | `extension` on Lambda, `auto` elsewhere |
 //! | [`socket`](LeaseLayerBuilder::socket) | `LEASEHOLD_SOCKET` | `/tmp/leasehold/keeper.sock` |
 //! | [`name`](LeaseLayerBuilder::name) | | the key template |
+//! | the extension's metrics | `LEASEHOLD_METRICS`, `on`, `full` or `off` | `on` |
 //! | [`Mode`] | `LEASEHOLD_MODE`, `enforce`, `observe` or `off` | `enforce` |
 //!
 //! # Features

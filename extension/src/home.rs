@@ -24,6 +24,8 @@ pub struct ExtensionHome {
     journal: Arc<Journal>,
     clock: Arc<dyn Clock>,
     freezes: bool,
+    /// Since when Next is held for nobody's work, in an invocation: its beginning, or the end of the last session.
+    idle_since: Mutex<Option<Mono>>,
     /// What the handler's process lost with an earlier extension, until the recovery has heard of it.
     disbelieved: Mutex<Vec<OwnerId>>,
 }
@@ -38,6 +40,7 @@ impl ExtensionHome {
             journal,
             clock,
             freezes,
+            idle_since: Mutex::default(),
             disbelieved: Mutex::default(),
         }
     }
@@ -63,7 +66,19 @@ impl ExtensionHome {
     /// Lambda announced an invocation.
     pub fn invoked(&self, request_id: String, deadline_ms: u64) {
         let now = self.clock.now();
+        *self.idle_since() = Some(now.mono);
         self.change(|hold| hold.handle_invoke(now, request_id, deadline_ms));
+    }
+
+    /// For how long Next was held after the handler's side of the invocation was over; `None` where there was none. Asked
+    /// when Next is called.
+    pub fn held_next(&self) -> Option<Duration> {
+        let since = self.idle_since().take()?;
+        self.freezes.then(|| self.now().since(since))
+    }
+
+    fn idle_since(&self) -> MutexGuard<'_, Option<Mono>> {
+        self.idle_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The writes in flight were awaited, or given up.
@@ -106,6 +121,10 @@ impl Home for ExtensionHome {
     }
 
     fn session_ended(&self, session: SessionId, _request_id: &str) {
+        let now = self.now();
+        if let Some(since) = &mut *self.idle_since() {
+            *since = now;
+        }
         self.change(|hold| hold.handle_ended(session));
     }
 

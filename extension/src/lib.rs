@@ -12,6 +12,7 @@ pub mod home;
 pub mod journal;
 pub mod lifecycle;
 pub mod logging;
+pub mod metrics;
 pub mod next_loop;
 mod peer;
 pub mod recovery;

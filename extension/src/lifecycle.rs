@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{Clock, Wall};
-use leasehold::keeper::{Keeper, KeeperOptions};
+use leasehold::keeper::{Keeper, KeeperOptions, MetricLines};
 use leasehold::store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Mutex;
@@ -21,6 +21,8 @@ use crate::backoff::Backoff;
 use crate::crowd::Told;
 use crate::home::ExtensionHome;
 use crate::journal::Journal;
+use crate::logging::Lines;
+use crate::metrics::Metrics;
 use crate::next_loop::{self, Shutdown};
 use crate::settings::Settings;
 use crate::socket::Bound;
@@ -38,12 +40,18 @@ const SHORTEST_DRAIN: Duration = Duration::from_millis(100);
 /// The longest drain, whatever the deadline says.
 const LONGEST_DRAIN: Duration = Duration::from_secs(10);
 
-/// Runs the extension until Lambda ends it, or a signal does. `clock` is what leases are counted by.
-pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
+/// Runs the extension until Lambda ends it, or a signal does. `clock` is what leases are counted by; `lines` is where
+/// metrics go.
+pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>, lines: Lines) {
     let journal = Arc::new(Journal::new(settings.journal()));
     let home = Arc::new(ExtensionHome::new(clock.clone(), journal.clone(), !settings.managed_instances));
     let options = KeeperOptions { managed_instances: settings.managed_instances };
     let keeper = Keeper::new(store, clock.clone(), home.clone(), options);
+    let which = settings.metrics.clone().unwrap_or_else(|problem| {
+        tracing::warn!("LEASEHOLD_METRICS: {problem}; the usual metrics are written");
+        MetricLines::default()
+    });
+    let metrics = Metrics::new(&keeper, which, settings.function.clone(), lines);
 
     let listener = bind(&settings).await;
     // Its notes are another keeper's where one lives there.
@@ -51,6 +59,10 @@ pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
     let mut background = JoinSet::new();
     let settings = Arc::new(settings);
     background.spawn(serve(settings.clone(), listener, home.clone(), keeper.clone()));
+    background.spawn({
+        let metrics = metrics.clone();
+        async move { metrics.follow().await }
+    });
 
     let lambda = async {
         let (endpoint, id) = register(&settings).await;
@@ -59,7 +71,7 @@ pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
             background.spawn(recovery::run(journal, keeper.clone(), left, home.clone()));
         }
         warm_up(&mut background, &keeper).await;
-        follow(endpoint, id, home, keeper.clone()).await
+        follow(endpoint, id, home, keeper.clone(), metrics.clone()).await
     };
     let limit = tokio::select! {
         // From here on a signal is waited for; before it is, it would end the process and leave what is held.
@@ -76,6 +88,7 @@ pub async fn run(settings: Settings, store: impl Store, clock: Arc<dyn Clock>) {
     } else {
         tracing::debug!(?drained, "drained");
     }
+    metrics.end();
     keeper.stop();
 }
 
@@ -157,11 +170,17 @@ async fn warm_up(background: &mut JoinSet<()>, keeper: &Keeper) {
 }
 
 /// Calls Next until SHUTDOWN.
-async fn follow(endpoint: Endpoint, id: String, home: Arc<ExtensionHome>, keeper: Keeper) -> Shutdown {
+async fn follow(
+    endpoint: Endpoint,
+    id: String,
+    home: Arc<ExtensionHome>,
+    keeper: Keeper,
+    metrics: Metrics,
+) -> Shutdown {
     supervise("next", || {
         let api = Api::new(endpoint.clone(), id.clone());
-        let (home, keeper) = (home.clone(), keeper.clone());
-        async move { next_loop::run(api, &home, &keeper).await }
+        let (home, keeper, metrics) = (home.clone(), keeper.clone(), metrics.clone());
+        async move { next_loop::run(api, &home, &keeper, &metrics).await }
     })
     .await
 }

@@ -68,7 +68,7 @@ pub struct Log {
 #[must_use]
 pub fn start(settings: &LogSettings) -> Log {
     let lines = Lines::to(io::stdout);
-    let writer = lines.clone();
+    let writer = Events(lines.clone());
     // A line that can't be written is lost; telling so on standard error could fail as well, and that panics.
     let layer = fmt::layer().with_writer(writer).with_ansi(false).log_internal_errors(false);
     let layer = if settings.json {
@@ -84,6 +84,14 @@ pub fn start(settings: &LogSettings) -> Log {
         tracing::warn!(level, "not a log level, `info` is taken: use error, warn, info, debug, trace or off");
     }
     Log { lines }
+}
+
+impl Log {
+    /// A way for lines that are no log events, whatever the level: each whole, with its end.
+    #[must_use]
+    pub fn lines(&self) -> Lines {
+        self.lines.clone()
+    }
 }
 
 impl Drop for Log {
@@ -102,13 +110,20 @@ enum Message {
 
 /// The way to the writing thread.
 #[derive(Clone, Debug)]
-struct Lines {
+pub struct Lines {
     queue: SyncSender<Message>,
     left_out: Arc<AtomicU64>,
 }
 
 impl Lines {
-    fn to<W: Write>(make: impl Fn() -> W + Send + 'static) -> Self {
+    /// Puts a line in the queue; whether there was room. It is up to the caller to tell it again.
+    #[must_use]
+    pub fn offer(&self, line: Vec<u8>) -> bool {
+        self.queue.try_send(Message::Line(line)).is_ok()
+    }
+
+    /// To a writer, by a thread of its own.
+    pub fn to<W: Write>(make: impl Fn() -> W + Send + 'static) -> Self {
         let (queue, messages) = sync_channel(QUEUE);
         let left_out = Arc::new(AtomicU64::new(0));
         let counter = left_out.clone();
@@ -161,11 +176,15 @@ impl Write for Line<'_> {
     }
 }
 
-impl<'a> MakeWriter<'a> for Lines {
+/// What `tracing` writes its events with.
+#[derive(Clone, Debug)]
+struct Events(Lines);
+
+impl<'a> MakeWriter<'a> for Events {
     type Writer = Line<'a>;
 
     fn make_writer(&'a self) -> Line<'a> {
-        Line { lines: self }
+        Line { lines: &self.0 }
     }
 }
 
@@ -241,7 +260,7 @@ mod tests {
         });
         let blocked = sink.hold();
         for n in 0..QUEUE + 100 {
-            lines.make_writer().write_all(format!("line {n}\n").as_bytes()).unwrap();
+            Events(lines.clone()).make_writer().write_all(format!("line {n}\n").as_bytes()).unwrap();
         }
         drop(blocked);
         // The queue is emptied in its own time; a flush that comes back says that it is.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Some(table) => store.warming(table),
         None => store,
     };
-    runtime.block_on(lifecycle::run(settings, store, Arc::new(SystemClock::new())));
+    runtime.block_on(lifecycle::run(settings, store, Arc::new(SystemClock::new()), log.lines()));
     // The process ends now: what a resolver's thread still waits for is of no more use.
     runtime.shutdown_background();
     drop(log);

@@ -9,6 +9,7 @@ use crate::api::{Api, Event};
 use crate::backoff::Backoff;
 use crate::hold::Step;
 use crate::home::ExtensionHome;
+use crate::metrics::Metrics;
 
 /// The delay after a first failure.
 const FIRST_DELAY: Duration = Duration::from_millis(10);
@@ -29,12 +30,13 @@ pub struct Shutdown {
 /// # Cancellation
 ///
 /// An event that was under way is lost.
-pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper) -> Shutdown {
+pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper, metrics: &Metrics) -> Shutdown {
     let mut failures = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
     // Events that are not known come well-formed, but possibly without end.
     let mut unknown = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
     loop {
         hold_next(home, keeper).await;
+        metrics.pause(home.held_next());
         tracing::debug!("calling Next");
         let answer = api.next().await;
         if answer.is_ok() {

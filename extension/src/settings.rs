@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use leasehold::keeper::MetricLines;
 use leasehold::session::Table;
 
 use crate::api::{BadEndpoint, Endpoint, Events};
@@ -23,6 +24,10 @@ pub struct Settings {
     pub socket: PathBuf,
     /// The lock table of the environment, which the first connection is tried out on; layers name theirs themselves.
     pub table: Option<Table>,
+    /// The function's name, as metrics tell it.
+    pub function: Option<String>,
+    /// Which metrics are written. What is none is told in the log, and the usual ones are written.
+    pub metrics: Result<MetricLines, String>,
 }
 
 impl Settings {
@@ -37,6 +42,8 @@ impl Settings {
             endpoint: Endpoint::parse(&endpoint.to_string_lossy()),
             managed_instances: initialization.is_some_and(|kind| kind == "lambda-managed-instances"),
             socket: socket.map_or_else(|| SOCKET.into(), PathBuf::from),
+            function: text(&variable, "AWS_LAMBDA_FUNCTION_NAME"),
+            metrics: metrics(&variable),
             table: table(variable),
         })
     }
@@ -54,8 +61,17 @@ impl Settings {
     }
 }
 
+fn text(variable: &impl Fn(&str) -> Option<OsString>, name: &str) -> Option<String> {
+    variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
+}
+
+fn metrics(variable: &impl Fn(&str) -> Option<OsString>) -> Result<MetricLines, String> {
+    let asked = variable("LEASEHOLD_METRICS").filter(|value| !value.is_empty());
+    asked.map_or_else(|| Ok(MetricLines::default()), |asked| MetricLines::read(&asked.to_string_lossy()))
+}
+
 fn table(variable: impl Fn(&str) -> Option<OsString>) -> Option<Table> {
-    let text = |name| variable(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
+    let text = |name| text(&variable, name);
     let mut table = Table::new(text("LEASEHOLD_TABLE")?);
     if let Some(attribute) = text("LEASEHOLD_KEY_ATTRIBUTE") {
         table.key_attribute = attribute;
@@ -103,6 +119,19 @@ mod tests {
         let sort_key = Some(("SK".to_owned(), "lock".to_owned()));
         let expected = Table { key_attribute: "PK".to_owned(), sort_key, ..Table::new("t") };
         assert_eq!(read("leasehold", &own).unwrap().table, Some(expected));
+    }
+
+    #[test]
+    fn which_metrics_are_written_is_asked_for() {
+        let lambda = ("AWS_LAMBDA_RUNTIME_API", "x:1");
+        let metrics = |value| read("x", &[lambda, ("LEASEHOLD_METRICS", value)]).unwrap().metrics;
+        for (value, which) in
+            [("", MetricLines::On), ("on", MetricLines::On), ("full", MetricLines::Full), ("off", MetricLines::Off)]
+        {
+            assert_eq!(metrics(value), Ok(which), "{value}");
+        }
+        assert!(metrics("FULL").unwrap_err().contains("`full`"));
+        assert_eq!(read("x", &[lambda]).unwrap().metrics, Ok(MetricLines::On));
     }
 
     #[test]

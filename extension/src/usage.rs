@@ -28,6 +28,7 @@ architecture.
 Environment:
     LEASEHOLD_SOCKET       where handlers reach it [default: /tmp/leasehold/keeper.sock]
     LEASEHOLD_LOG          error, warn, info, debug, trace or off [default: AWS_LAMBDA_LOG_LEVEL, or info]
+    LEASEHOLD_METRICS      on, full or off: lines that CloudWatch makes metrics of [default: on]
     AWS_LAMBDA_LOG_FORMAT  JSON for lines in JSON; set by Lambda's log controls
     AWS_ENDPOINT_URL_DYNAMODB, AWS_REGION and the like, as for every AWS SDK
 ";

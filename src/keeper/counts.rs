@@ -18,6 +18,18 @@ macro_rules! counters {
             $(pub(super) $name: Counter,)*
         }
 
+        impl KeeperCounts {
+            /// Both together.
+            pub(super) fn plus(&self, other: &Self) -> Self {
+                Self { $($name: self.$name + other.$name,)* }
+            }
+
+            /// What was counted since.
+            pub(super) fn since(&self, earlier: &Self) -> Self {
+                Self { $($name: self.$name.saturating_sub(earlier.$name),)* }
+            }
+        }
+
         impl Counters {
             /// All of them as they stand now, each read by itself.
             pub(super) fn snapshot(&self) -> KeeperCounts {
@@ -32,6 +44,8 @@ counters! {
     granted,
     /// Leases granted that were taken over from a holder whose lease was over.
     takeovers,
+    /// Acquisitions that found their key held by somebody else.
+    contended,
     /// Acquisitions answered `busy`.
     busy,
     /// Acquisitions that failed for a reason other than another holder.
@@ -52,6 +66,9 @@ counters! {
     crash_releases,
     /// Leases that their settings left to expire because their handler did not finish.
     abandoned,
+    /// Leases that ran out after their invocation's deadline, when nobody renews them any more: no loss, for nobody works
+    /// under them.
+    expired,
     /// Attempts to take a row that were sent. Each of them, once it is answered or given up, is also one of `granted`,
     /// `grants_undone`, `attempts_refused` and `attempts_unknown`.
     attempts,
@@ -62,7 +79,7 @@ counters! {
     /// Attempts that were applied, and whose lease was given back or lost before anybody was told of it.
     grants_undone,
     /// Leases granted and given back in good order. Each lease granted ends as one of these, of `lost`, of
-    /// `crash_releases` and of `abandoned`, or is still held.
+    /// `crash_releases`, of `abandoned` and of `expired`, or is still held.
     given_back,
     /// States saved, with a release or without.
     states_saved,
@@ -70,8 +87,30 @@ counters! {
     states_not_left,
     /// Requests sent to the store.
     requests,
-    /// Requests that the store could not serve.
+    /// Requests that the store could not serve, throttled ones among them.
     errors,
+    /// Requests that the store throttled.
+    throttles,
+    /// Write capacity consumed, in millionths of a unit, as far as DynamoDB told: it tells nothing for a refused write.
+    write_unit_millionths,
+    /// Read capacity consumed, in millionths of a unit.
+    read_unit_millionths,
+}
+
+impl KeeperCounts {
+    /// Attempts that were sent and of which nothing is known yet.
+    pub(super) const fn attempts_pending(&self) -> u64 {
+        let ended = self.granted + self.grants_undone + self.attempts_refused + self.attempts_unknown;
+        self.attempts.saturating_sub(ended)
+    }
+
+    /// Whether there is something that somebody watching would want to know soon.
+    pub(super) const fn is_news(&self) -> bool {
+        let of_acquisitions = self.contended + self.takeovers + self.busy + self.failed + self.grants_undone;
+        let of_leases = self.lost + self.crash_releases + self.abandoned + self.expired;
+        let of_requests = self.errors + self.renewals_failed + self.release_failures + self.states_not_left;
+        of_acquisitions + of_leases + of_requests > 0
+    }
 }
 
 /// One count.
@@ -83,6 +122,11 @@ impl Counter {
     pub(super) fn add_one(&self) {
         // Nothing else is ordered by it.
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many more.
+    pub(super) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {

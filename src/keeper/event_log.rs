@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::trail::Trail;
 use super::wording::millis;
 use crate::protocol::{FencingToken, HeldRow, OwnerId, Verdict};
 use crate::store::Lock;
@@ -32,23 +33,24 @@ pub(super) fn waiting(lock: &Lock, held: &HeldRow) {
     );
 }
 
-pub(super) fn verdict(lock: &Lock, verdict: &Verdict, waited_ms: u64) {
+pub(super) fn verdict(lock: &Lock, verdict: &Verdict, waited_ms: u64, trail: &Trail) {
     let (table, key, request_id) = (&lock.table.name, &lock.key, &lock.holder.request_id);
     match verdict {
         Verdict::Busy(busy) => {
             let holder = busy.holder.as_ref().map(ToString::to_string);
             tracing::info!(
-                target: TARGET, %table, %key, %request_id, holder, waited_ms, attempts = busy.attempts, "busy"
+                target: TARGET, %table, %key, %request_id, holder, waited_ms, attempts = busy.attempts,
+                %trail, "busy"
             );
         }
         Verdict::Failed(failure) => {
-            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %failure, "failed");
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %failure, %trail, "failed");
         }
         Verdict::Unusable(unusable) => {
-            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %unusable, "failed");
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = %unusable, %trail, "failed");
         }
         Verdict::TooLate => {
-            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = "too late", "failed");
+            tracing::warn!(target: TARGET, %table, %key, %request_id, waited_ms, reason = "too late", %trail, "failed");
         }
         Verdict::Cancelled => {
             tracing::info!(target: TARGET, %table, %key, %request_id, waited_ms, "cancelled");
@@ -105,9 +107,9 @@ pub(super) fn progress_again(lock: &Lock, owner: OwnerId) {
     );
 }
 
-pub(super) fn lost(lock: &Lock, owner: OwnerId, token: Option<u64>, reason: &str) {
+pub(super) fn lost(lock: &Lock, owner: OwnerId, token: Option<u64>, reason: &str, trail: &Trail) {
     tracing::warn!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
-        %owner, token, reason, "lost"
+        %owner, token, reason, %trail, "lost"
     );
 }

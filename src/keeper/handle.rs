@@ -128,7 +128,7 @@ impl Keeper {
     /// What was counted so far.
     #[must_use]
     pub fn counts(&self) -> KeeperCounts {
-        self.inner.shared.counters.snapshot()
+        self.inner.shared.tallies.sum()
     }
 
     /// How many leases are held.
@@ -162,11 +162,11 @@ impl Keeper {
     /// done, or at `limit`.
     pub async fn drain(&self, limit: Duration) -> Drained {
         let Inner { shared, tasks } = &*self.inner;
-        let before = shared.counters.snapshot();
+        let before = shared.tallies.sum();
         shared.wire.speak();
         shared.closing.send_replace(true);
         let _ = timeout(limit, tasks.all_ended()).await;
-        let after = shared.counters.snapshot();
+        let after = shared.tallies.sum();
         Drained {
             released: after.released - before.released,
             parked: after.parked - before.parked,

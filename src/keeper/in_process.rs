@@ -3,6 +3,8 @@
 //! The thread has an executor of its own, so a handler that blocks its executor does not stop renewal. The handler's
 //! side speaks the same session lines over a socket pair, so that it does not matter to it where its keeper lives.
 
+mod metrics;
+
 use std::future::Future;
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -15,9 +17,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use self::metrics::Metrics;
 use super::any_store::{AnyStore, NoStore};
 use super::handle::Keeper;
 use super::home::{Home, Peer, SessionId};
+use super::meter::Occasion;
 use super::shared::KeeperOptions;
 use super::standing::Standings;
 use crate::clock::{Clock, SystemClock};
@@ -155,6 +159,7 @@ impl Drop for InProcess {
 /// Serves whoever comes, until nobody can come any more.
 async fn serve_all(keeper: Keeper, mut visitors: mpsc::Receiver<UnixStream>) {
     let peer = Peer { pid: std::process::id() };
+    let mut metrics = Metrics::asked_for(&keeper);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -167,12 +172,23 @@ async fn serve_all(keeper: Keeper, mut visitors: mpsc::Receiver<UnixStream>) {
                 None => break,
             },
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            Some(metrics) = look(&mut metrics) => metrics.write(Occasion::Pause),
         }
     }
     keeper.drain(DRAIN).await;
+    if let Some(metrics) = &metrics {
+        metrics.write(Occasion::End);
+    }
     keeper.stop();
     // They still tell what there is to tell.
     let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+}
+
+/// Waits until metrics are to be looked at; where there are none, nobody waits.
+async fn look(metrics: &mut Option<Metrics>) -> Option<&Metrics> {
+    let metrics = metrics.as_mut()?;
+    metrics.due().await;
+    Some(metrics)
 }
 
 /// What the process's surroundings mean to a keeper that lives in it.

@@ -56,6 +56,17 @@ impl Sort {
         }
     }
 
+    /// As it stands in the log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Acquire => "acquire",
+            Self::TakeOver => "take over",
+            Self::Renewal => "renew",
+            Self::Release => "release",
+            Self::Read => "look",
+        }
+    }
+
     /// Whether it would take the row.
     pub(super) const fn is_attempt(self) -> bool {
         matches!(self, Self::Acquire | Self::TakeOver)

@@ -25,7 +25,9 @@ use super::outbox::Outbox;
 use super::requests::{Arrived, Purpose, Requests};
 use super::shared::{Shared, set};
 use super::state::{Ask, States};
+use super::tally::{StillHeld, Tally};
 use super::terms::Terms;
+use super::trail::{Step, Trail};
 use crate::clock::Mono;
 use crate::protocol::{Contender, Failure, HeldRow, Outcome, OwnerId, Row, Validity};
 use crate::store::StateAnswer;
@@ -39,6 +41,8 @@ pub(super) struct Assignment {
     pub(super) id: u64,
     pub(super) peer: Peer,
     pub(super) terms: Terms,
+    /// Where the leases of its template are counted.
+    pub(super) tally: Arc<Tally>,
     pub(super) counts: Arc<LeaseCounts>,
 }
 
@@ -54,6 +58,8 @@ pub(super) struct LeaseTask {
     release_waits_until: Option<Mono>,
     closing: watch::Receiver<bool>,
     asked: Mono,
+    /// What happened of late, for the line that tells why there is no lease, or no more.
+    trail: Trail,
     /// The attempts that the home was told of and not yet that they are settled.
     noted: Vec<OwnerId>,
     row: Option<TakenRow>,
@@ -79,6 +85,8 @@ struct TakenRow {
     took_over: bool,
     /// When the session was told of it.
     granted_at: Option<Mono>,
+    /// Counts it as held, from the grant to its end.
+    still_held: Option<StillHeld>,
     lost: bool,
     /// A release changed the row, or its outcome is not known.
     freed: bool,
@@ -104,12 +112,13 @@ impl LeaseTask {
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
         Self {
             machine: Machine::Contending(Box::new(contender)),
-            requests: Requests::new(to.counts.clone()),
+            requests: Requests::new(to.tally.clone(), to.counts.clone()),
             states: States::new(to.id, to.terms.state_retention),
             state_requests: StateRequests::default(),
             release_waits_until: None,
             closing: to.shared.closing.subscribe(),
             asked: now.mono,
+            trail: Trail::new(now.mono),
             noted: Vec::new(),
             row: None,
             order: None,
@@ -175,6 +184,7 @@ impl LeaseTask {
                 if let Some(left) = left {
                     answer.outcome = self.left(left);
                 }
+                self.trail.note(self.to.shared.now().mono, Step::answered(purpose.as_str(), &answer.outcome));
                 self.note(purpose, &answer.outcome);
                 let held = self.first_refusal(purpose, &answer.outcome);
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
@@ -211,6 +221,7 @@ impl LeaseTask {
         match (purpose, outcome) {
             (Purpose::Attempt(_), Outcome::Refused { row: Row::Held(held) }) if !self.refused => {
                 self.refused = true;
+                self.to.tally.counts.contended.add_one();
                 Some(held.clone())
             }
             _ => None,
@@ -233,7 +244,7 @@ impl LeaseTask {
 
     /// Counts an answer and keeps what the machine does not: which attempts are settled, and whether a row was freed.
     fn note(&mut self, purpose: Purpose, outcome: &Outcome) {
-        let counters = &self.to.shared.counters;
+        let counters = &self.to.tally.counts;
         match (purpose, outcome) {
             (Purpose::Attempt(owner), Outcome::Refused { .. }) => self.settle(owner),
             (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {

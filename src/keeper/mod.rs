@@ -35,6 +35,10 @@ mod lease_task;
 #[cfg(feature = "in-process")]
 mod machine;
 #[cfg(feature = "in-process")]
+mod meter;
+#[cfg(feature = "in-process")]
+mod metric_line;
+#[cfg(feature = "in-process")]
 mod outbox;
 #[cfg(feature = "in-process")]
 mod requests;
@@ -47,9 +51,13 @@ mod standing;
 #[cfg(feature = "in-process")]
 mod state;
 #[cfg(feature = "in-process")]
+mod tally;
+#[cfg(feature = "in-process")]
 mod tasks;
 #[cfg(feature = "in-process")]
 mod terms;
+#[cfg(feature = "in-process")]
+mod trail;
 #[cfg(feature = "in-process")]
 mod wire;
 #[cfg(feature = "in-process")]
@@ -66,7 +74,11 @@ pub use home::{Home, Peer, PlainHome, SessionId};
 #[cfg(feature = "in-process")]
 pub use in_process::InProcess;
 #[cfg(feature = "in-process")]
+pub use meter::{Meter, Occasion};
+#[cfg(feature = "in-process")]
 pub use shared::KeeperOptions;
+
+pub use crate::settings::MetricLines;
 
 #[cfg(test)]
 #[cfg(feature = "in-process")]

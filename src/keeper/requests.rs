@@ -9,6 +9,7 @@ use tokio::task::{self, JoinSet};
 use super::flights::Flight;
 use super::lease_counts::LeaseCounts;
 use super::shared::{Shared, set};
+use super::tally::Tally;
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, OwnerId, Request, RequestId, Version};
 use crate::store::{Lock, StateAnswer, StateOutcome, StateRequest, StateWrite};
 
@@ -29,6 +30,16 @@ impl Purpose {
             // Parking is a way back as well: a freeze waits for it, and so does whoever asked for it.
             Request::Release { .. } | Request::Park { .. } => Self::Release,
             Request::Read => Self::Look,
+        }
+    }
+
+    /// As it stands in the log.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attempt(_) => "attempt",
+            Self::Renewal => "renew",
+            Self::Release => "release",
+            Self::Look => "look",
         }
     }
 }
@@ -52,13 +63,14 @@ pub(super) struct Requests {
     sent: Vec<(task::Id, RequestId, Purpose)>,
     /// Set when nobody wants the row any more.
     unwanted: watch::Sender<bool>,
+    tally: Arc<Tally>,
     counts: Arc<LeaseCounts>,
 }
 
 impl Requests {
     /// Those of a lease whose requests are counted here.
-    pub(super) fn new(counts: Arc<LeaseCounts>) -> Self {
-        Self { counts, ..Self::default() }
+    pub(super) fn new(tally: Arc<Tally>, counts: Arc<LeaseCounts>) -> Self {
+        Self { tally, counts, ..Self::default() }
     }
 
     /// Sends a request; a write is in flight when this returns, by the flight it is given or one of its own.
@@ -73,7 +85,8 @@ impl Requests {
     ) {
         let purpose = Purpose::of(&request);
         let mut flight = flight.or_else(|| (purpose != Purpose::Look).then(|| shared.wire.owe()));
-        let (shared, lock, counts) = (shared.clone(), lock.clone(), self.counts.clone());
+        let (shared, lock) = (shared.clone(), lock.clone());
+        let (tally, counts) = (self.tally.clone(), self.counts.clone());
         let mut unwanted = self.unwanted.subscribe();
         let withdrawn = async move {
             match purpose {
@@ -82,7 +95,8 @@ impl Requests {
             }
         };
         let handle = self.tasks.spawn(async move {
-            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), Some(&counts), withdrawn).await;
+            let counts = Some((&*tally, &*counts));
+            let answer = shared.wire.send(&lock, request, limit, flight.as_mut(), counts, withdrawn).await;
             (answer, None, flight)
         });
         self.sent.push((handle.id(), id, purpose));
@@ -99,10 +113,10 @@ impl Requests {
         flight: Option<Flight>,
     ) {
         let mut flight = flight.unwrap_or_else(|| shared.wire.owe());
-        let (shared, lock) = (shared.clone(), lock.clone());
+        let (shared, lock, tally) = (shared.clone(), lock.clone(), self.tally.clone());
         let handle = self.tasks.spawn(async move {
             let StateAnswer { outcome, date } =
-                shared.wire.send_state(&lock, StateRequest::Write(write), limit, Some(&mut flight)).await;
+                shared.wire.send_state(&lock, StateRequest::Write(write), limit, Some(&mut flight), &tally).await;
             let answer = Answer::new(Outcome::Written { version: Version::Counter(0) }, date);
             (answer, Some(outcome), Some(flight))
         });

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::Instrument as _;
+
 use super::connection::{Connection, Received};
 use super::desk::{Desk, GiveBack, Stage};
 use super::handle::Keeper;
@@ -172,6 +174,10 @@ impl Session {
         self.leases.insert(id, Lease { subject, stateless, desk: desk.clone(), counts: counts.clone() });
         let shared = self.keeper.inner.shared.clone();
         shared.home.lease_asked(self.id, terms.settings.lease);
+        let tally = shared.tallies.of(&terms.lock.holder.template);
+        // For what the AWS SDK says below it; our own lines name the lease themselves.
+        let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
+        let span = tracing::debug_span!(target: "leasehold::keeper", "lease", %table, %key, %request_id);
         let task = LeaseTask::new(Assignment {
             shared,
             desk,
@@ -179,9 +185,10 @@ impl Session {
             id,
             peer: self.peer,
             terms,
+            tally,
             counts,
         });
-        self.keeper.inner.tasks.spawn(task.run());
+        self.keeper.inner.tasks.spawn(task.run().instrument(span));
     }
 
     fn inspect(&mut self, inspect: Inspect) {

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::any_store::AnyStore;
-use super::counts::Counters;
 use super::entropy::KernelEntropy;
 use super::home::{Home, SessionId};
 use super::standing::Standings;
+use super::tally::Tallies;
 use super::wire::Wire;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Context, Epoch, Observations, ServerTime};
@@ -31,7 +31,7 @@ pub(super) struct Shared {
     /// The session versions that are served.
     pub(super) versions: VersionRange,
     pub(super) wire: Wire,
-    pub(super) counters: Arc<Counters>,
+    pub(super) tallies: Tallies,
     pub(super) standings: Arc<Standings>,
     /// Set when no new lease is given and every held one goes back.
     pub(super) closing: watch::Sender<bool>,
@@ -57,14 +57,14 @@ impl Shared {
         standings: Arc<Standings>,
         versions: VersionRange,
     ) -> Self {
-        let counters = Arc::new(Counters::default());
+        let tallies = Tallies::default();
         Self {
-            wire: Wire::new(store, clock.clone(), counters.clone()),
+            wire: Wire::new(store, clock.clone(), tallies.of_no_lease.clone()),
             clock,
             home,
             options,
             versions,
-            counters,
+            tallies,
             standings,
             closing: watch::Sender::new(false),
             stopping: watch::Sender::new(false),

@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::any_store::{AnyStore, Boxed};
-use super::counts::Counters;
 use super::flights::{Flight, Flights};
 use super::lanes::Lanes;
 use super::lease_counts::{AttemptEnd, LeaseCounts, Sort};
+use super::tally::Tally;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use crate::store::{Lock, StateAnswer, StateOutcome, StateRequest};
@@ -33,7 +33,8 @@ const LAST_LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Wire {
     store: Box<dyn AnyStore>,
     clock: Arc<dyn Clock>,
-    counters: Arc<Counters>,
+    /// Where requests are counted that belong to no lease.
+    of_no_lease: Arc<Tally>,
     pool: Mutex<Pool>,
     flights: Flights,
     lanes: Lanes,
@@ -58,12 +59,12 @@ impl Pool {
 }
 
 impl Wire {
-    pub(super) fn new(store: Box<dyn AnyStore>, clock: Arc<dyn Clock>, counters: Arc<Counters>) -> Self {
+    pub(super) fn new(store: Box<dyn AnyStore>, clock: Arc<dyn Clock>, of_no_lease: Arc<Tally>) -> Self {
         let pool = Mutex::new(Pool { fresh_at: clock.now(), warm: false });
         Self {
             store,
             clock,
-            counters,
+            of_no_lease,
             pool,
             flights: Flights::new(),
             lanes: Lanes::new(),
@@ -103,18 +104,20 @@ impl Wire {
         request: Request,
         limit: Duration,
         flight: Option<&mut Flight>,
-        counts: Option<&LeaseCounts>,
+        counts: Option<(&Tally, &LeaseCounts)>,
         withdrawn: impl Future<Output = ()>,
     ) -> Answer {
         let asked = Asked { lane: self.lanes.enter(&request), limit, flight, withdrawn };
-        let count = || Sent::new(&self.counters, counts, Sort::of(&request));
+        let tally = counts.map_or(&*self.of_no_lease, |(tally, _)| tally);
+        let count = || Sent::new(tally, counts.map(|(_, lease)| lease), Sort::of(&request));
         let (sent, answer) =
             self.exchange(asked, count, |left| self.store.send_boxed(lock, request.clone(), left)).await;
         let answer = answer.unwrap_or_else(|failure| Answer::new(Outcome::Failed(failure), None));
+        // What was not sent says nothing about the connection.
         if let Some(sent) = sent {
             sent.end(&answer);
+            self.note(if let Outcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
         }
-        self.note(if let Outcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
         answer
     }
 
@@ -125,14 +128,21 @@ impl Wire {
         request: StateRequest,
         limit: Duration,
         flight: Option<&mut Flight>,
+        tally: &Tally,
     ) -> StateAnswer {
         let withdrawn = std::future::pending();
         let asked = Asked { lane: self.lanes.enter_with_state(&request), limit, flight, withdrawn };
-        let count = || self.counters.requests.add_one();
-        let (_, answer) = self.exchange(asked, count, |left| self.store.send_state_boxed(lock, request, left)).await;
+        let count = || tally.counts.requests.add_one();
+        let (sent, answer) = self.exchange(asked, count, |left| self.store.send_state_boxed(lock, request, left)).await;
         let answer =
             answer.unwrap_or_else(|failure| StateAnswer { outcome: StateOutcome::Failed(failure), date: None });
-        self.note(if let StateOutcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
+        if sent.is_some() {
+            let failure = if let StateOutcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None };
+            if let Some(kind) = failure {
+                tally.counts.not_served(kind);
+            }
+            self.note(failure);
+        }
         answer
     }
 
@@ -229,7 +239,6 @@ impl Wire {
 
     fn note(&self, failure: Option<FailureKind>) {
         if let Some(kind) = failure {
-            self.counters.errors.add_one();
             if kind == FailureKind::Credentials {
                 // The store goes on with connections of its own making, and these are new.
                 self.pool().warm = false;
@@ -248,22 +257,22 @@ impl Wire {
 
 /// A request that is under way: counted as it goes out, and once more when it ends, however that is.
 struct Sent<'a> {
-    keeper: &'a Counters,
+    tally: &'a Tally,
     lease: Option<&'a LeaseCounts>,
     sort: Sort,
     ended: bool,
 }
 
 impl<'a> Sent<'a> {
-    fn new(keeper: &'a Counters, lease: Option<&'a LeaseCounts>, sort: Sort) -> Self {
-        keeper.requests.add_one();
+    fn new(tally: &'a Tally, lease: Option<&'a LeaseCounts>, sort: Sort) -> Self {
+        tally.counts.requests.add_one();
         if sort.is_attempt() {
-            keeper.attempts.add_one();
+            tally.counts.attempts.add_one();
         }
         if let Some(lease) = lease {
             lease.sent(sort);
         }
-        Self { keeper, lease, sort, ended: false }
+        Self { tally, lease, sort, ended: false }
     }
 
     fn end(mut self, answer: &Answer) {
@@ -275,9 +284,14 @@ impl<'a> Sent<'a> {
         if let Some(lease) = self.lease {
             lease.ended(self.sort, answer);
         }
+        let counts = &self.tally.counts;
+        counts.consumed(answer.consumed, self.sort == Sort::Read);
+        if let Outcome::Failed(failure) = &answer.outcome {
+            counts.not_served(failure.kind);
+        }
         match AttemptEnd::of(&answer.outcome) {
-            AttemptEnd::Refused if self.sort.is_attempt() => self.keeper.attempts_refused.add_one(),
-            AttemptEnd::Unknown if self.sort.is_attempt() => self.keeper.attempts_unknown.add_one(),
+            AttemptEnd::Refused if self.sort.is_attempt() => counts.attempts_refused.add_one(),
+            AttemptEnd::Unknown if self.sort.is_attempt() => counts.attempts_unknown.add_one(),
             _ => {}
         }
     }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use super::core::{Core, Planned, millis};
+use super::wait_span::WaitSpan;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::error::{Error, GrantTooLate, KeeperGone, LeaseBusy, LeaseLost, VersionMismatch, refused};
@@ -28,6 +29,7 @@ pub(super) struct Acquisition {
     attempts: u32,
     budget: Budget,
     clock: Arc<dyn Clock>,
+    span: WaitSpan,
 }
 
 impl Acquisition {
@@ -41,7 +43,8 @@ impl Acquisition {
         let keys = keys.into();
         let unsent = keys.in_order().rev().map(|(which, key)| (which, core.acquire(key, planned, context))).collect();
         let (waited, attempts) = (Duration::ZERO, 0);
-        Self { session, unsent, asked: None, waited, attempts, budget: planned.budget, clock: core.clock.clone(), keys }
+        let (budget, clock, span) = (planned.budget, core.clock.clone(), WaitSpan::begin(core, context));
+        Self { session, unsent, asked: None, waited, attempts, budget, clock, span, keys }
     }
 
     pub(super) const fn key(&self) -> &LockKey {
@@ -54,6 +57,14 @@ impl Acquisition {
 
     /// Waits for the lease, or for why there is none.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, Error>> {
+        let span = self.span.clone();
+        let answer = ready!(span.within(|| self.poll_answer(cx)));
+        drop(span);
+        self.span.end(&answer);
+        Poll::Ready(answer)
+    }
+
+    fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Grant, Error>> {
         loop {
             let which = match self.asked {
                 Some(which) => which,
@@ -111,7 +122,11 @@ impl Acquisition {
         self.session.look();
         match self.poll(cx) {
             Poll::Ready(answer) => answer,
-            Poll::Pending => Err(KeeperGone { reason: "it did not answer in time".to_owned() }.into()),
+            Poll::Pending => {
+                let answer = Err(KeeperGone { reason: "it did not answer in time".to_owned() }.into());
+                self.span.end(&answer);
+                answer
+            }
         }
     }
 

@@ -37,6 +37,7 @@ mod payload;
 mod sealed;
 mod service;
 mod step;
+mod wait_span;
 mod watch;
 mod within;
 

@@ -113,6 +113,30 @@ choice! {
     }
 }
 
+choice! {
+    /// Which of what a keeper counts become metrics; set by `LEASEHOLD_METRICS` only.
+    pub enum MetricLines {
+        /// No lines are written. `off`
+        Off = "off",
+        /// The few that alarms and a dashboard need; the rest are properties of the same lines. `on`
+        #[default]
+        On = "on",
+        /// All of them. `full`
+        Full = "full",
+    }
+}
+
+impl MetricLines {
+    /// Reads the variable's value.
+    ///
+    /// # Errors
+    ///
+    /// With what may be written, when it is none.
+    pub fn read(text: &str) -> Result<Self, String> {
+        Self::parse(text)
+    }
+}
+
 impl Choice for OnCrash {
     const SPELLINGS: &'static [(&'static str, Self)] = &[("release", Self::Release), ("expire", Self::Expire)];
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::check::{check, check_minimum};
-use super::choice::{KeeperChoice, MissingPath, OnLoss, OnUnavailable, Release};
+use super::choice::{KeeperChoice, MetricLines, MissingPath, OnLoss, OnUnavailable, Release};
 use super::duration;
 use super::environment::Environment;
 use super::keys::Secret;
@@ -97,6 +97,8 @@ impl Draft {
             managed_instances: initialization == Some("lambda-managed-instances"),
             mode,
         };
+        // The keeper's affair; but a value that it would not take is told where somebody looks.
+        let _keepers: Option<MetricLines> = read.choice("METRICS");
         check(&settings, read.problems);
         check_minimum(&settings, self.per_record, read.problems);
         let warnings = read.unknown_names();

@@ -32,6 +32,7 @@ pub(super) const NAMES: &[&str] = &[
     "LEASEHOLD_STRICT",
     // Read by the extension, which shares the function's environment.
     "LEASEHOLD_LOG",
+    "LEASEHOLD_METRICS",
 ];
 
 /// Read by the local Lambda, for itself and for what it runs.

@@ -17,7 +17,7 @@ mod resolved;
 #[cfg(test)]
 mod tests;
 
-pub use choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release};
+pub use choice::{KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavailable, Release};
 pub(crate) use draft::Draft;
 pub(crate) use environment::Environment;
 pub(crate) use keys::Secret;

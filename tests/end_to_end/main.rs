@@ -10,6 +10,7 @@ mod in_process;
 mod inventory;
 mod layer;
 mod managed;
+mod metrics;
 mod modes;
 mod redeliveries;
 mod scenes;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::clock::{ManualClock, Wall};
-use leasehold::keeper::{Home as _, Keeper, KeeperOptions, SessionId};
+use leasehold::keeper::{Home as _, Keeper, KeeperOptions, MetricLines, SessionId};
 use leasehold::protocol::{Answer, Failure, FailureKind, Outcome, Request};
 use leasehold::store::{Lock, Store};
 use leasehold_extension::api::{Api, Endpoint};
 use leasehold_extension::home::ExtensionHome;
 use leasehold_extension::journal::Journal;
+use leasehold_extension::logging::Lines;
+use leasehold_extension::metrics::Metrics;
 use leasehold_extension::next_loop;
 use tokio::task::JoinHandle;
 
@@ -48,7 +50,8 @@ impl Loop {
         let keeper = Keeper::new(NoStore, Arc::new(clock.clone()), home.clone(), KeeperOptions::default());
         let next = Api::new(Endpoint::parse(api.address()).unwrap(), "the-identifier".to_owned());
         let at_home = home.clone();
-        let task = tokio::spawn(async move { next_loop::run(next, &at_home, &keeper).await });
+        let metrics = Metrics::new(&keeper, MetricLines::Off, None, Lines::to(std::io::sink));
+        let task = tokio::spawn(async move { next_loop::run(next, &at_home, &keeper, &metrics).await });
         Self { api, clock, home, task }
     }
 

@@ -12,10 +12,11 @@ use tokio::{
 };
 
 use super::{
-    Break, Broken, Figures, INIT_TIMEOUT, Plan, Progress, SoakPrograms, WITNESS, check, fronts,
+    Break, Broken, Figures, INIT_TIMEOUT, METRICS, Plan, Progress, SoakPrograms, WITNESS, check, fronts,
     history::{History, Tail},
     judge, key_of,
     ledger::{Ledger, Mishaps},
+    metrics::Metrics,
     mishap::Job,
     rows,
     weather::Weather,
@@ -36,6 +37,7 @@ pub(super) struct Soak {
     pub(super) field: Arc<Field>,
     weather: Weather,
     ledger: Ledger,
+    metrics: Metrics,
     read: usize,
     tail: Tail,
     history: History,
@@ -61,6 +63,7 @@ impl Soak {
             .env("LEASEHOLD_POLL_FIRST", "20ms")
             .env("LEASEHOLD_POLL_MAX", "200ms")
             .env("LEASEHOLD_LOG", "info")
+            .env("LEASEHOLD_METRICS", "full")
             .env("AWS_LAMBDA_LOG_FORMAT", "JSON")
             .env("AWS_LAMBDA_LOG_LEVEL", "ERROR");
         builder = match plan.broken {
@@ -75,8 +78,10 @@ impl Soak {
         let log = plan.logs.join("sandbox.log");
         let ledger = Ledger::new(&log, weather.clone(), Arc::clone(&mishaps), plan.lease);
         let ledger = ledger.map_err(Error::io(format!("create {}", log.display())))?;
+        let path = plan.logs.join(METRICS);
+        let metrics = Metrics::new(&path).map_err(Error::io(format!("create {}", path.display())))?;
         let field = Arc::new(Field::new(sandbox, plan.clone(), mishaps));
-        Ok(Self { field, weather, ledger, read: 0, tail, history: History::default(), began: Instant::now() })
+        Ok(Self { field, weather, ledger, metrics, read: 0, tail, history: History::default(), began: Instant::now() })
     }
 
     /// The invocations, until the plan ends them or something is broken.
@@ -174,7 +179,9 @@ impl Soak {
             let event = log.next_after(self.read).await;
             self.read = event.index + 1;
             self.ledger.read(&event).map_err(Error::io("write the log"))?;
+            self.metrics.read(&event).map_err(Error::io("write the metrics"))?;
         }
+        self.metrics.flush().map_err(Error::io("write the metrics"))?;
         self.ledger.flush().map_err(Error::io("write the log"))?;
         log.forget_before(self.read.saturating_sub(KEPT));
         self.tail.read_into(&mut self.history).map_err(Error::io("read what the witness was told"))?;
@@ -195,6 +202,11 @@ impl Soak {
         let unreadable = self.history.unreadable().iter();
         breaks.extend(unreadable.map(|line| Break::new("the witness can be read", None, line.clone())));
         breaks
+    }
+
+    /// What the keepers' metrics tell otherwise than each other, or than the proxy.
+    pub(super) fn miscounted(&self) -> Vec<Break> {
+        self.metrics.check(&self.field.plan, &self.weather.requests_for_locks())
     }
 
     fn progress(&self, settling: bool) -> Progress {
@@ -237,6 +249,7 @@ impl Soak {
             takeovers: deeds.takeovers,
             released,
             lost,
+            metrics: self.metrics.sums(),
             longest_wait: deeds.longest_wait,
             longest_invocation: results.longest,
             claims: self.history.claims().len() as u64,

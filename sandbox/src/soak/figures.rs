@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::Break;
+use super::{Break, MetricSums};
 
 /// How many kinds of loss the table shows one by one; JSON has them all.
 const LOSSES_SHOWN: usize = 12;
@@ -38,6 +38,8 @@ pub struct Figures {
     pub released: BTreeMap<String, u64>,
     /// Locks lost: why, beside which faults of their owner, and how many.
     pub lost: Vec<(String, String, u64)>,
+    /// What the keepers' metrics add up to.
+    pub metrics: MetricSums,
     /// The longest that a lock was waited for and then granted.
     pub longest_wait: Duration,
     /// The longest that a caller waited for an answer.
@@ -79,6 +81,7 @@ impl Figures {
             "request_faults": self.request_faults, "process_faults": self.process_faults, "faults": self.faults(),
             "requests": self.requests, "granted": self.granted, "takeovers": self.takeovers,
             "released": self.released, "lost": lost, "losses": self.losses(),
+            "metrics": self.metrics.sums, "metric_lines": self.metrics.lines, "metric_keepers": self.metrics.keepers,
             "longest_wait_ms": millis(self.longest_wait), "longest_invocation_ms": millis(self.longest_invocation),
             "breaks": breaks,
         })
@@ -124,7 +127,17 @@ impl fmt::Display for Figures {
             self.seed,
             self.took.as_secs_f64()
         )?;
-        table(f, ["what", "of which", "count"].map(str::to_owned), &rows)
+        table(f, ["what", "of which", "count"].map(str::to_owned), &rows)?;
+        let MetricSums { lines, keepers, .. } = self.metrics;
+        writeln!(f, "\n{lines} lines of metrics by {keepers} keepers add up to:\n")?;
+        let mut rows = Vec::new();
+        for (total, parts) in self.metrics.equations() {
+            rows.push([total.to_owned(), String::new(), self.metrics.of(total).to_string()]);
+            rows.extend(
+                parts.iter().map(|part| [String::new(), (*part).to_owned(), self.metrics.of(part).to_string()]),
+            );
+        }
+        table(f, ["metric", "of which", "sum"].map(str::to_owned), &rows)
     }
 }
 

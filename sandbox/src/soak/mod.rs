@@ -14,6 +14,7 @@
 //! | `history`, `check` | the witness: claims, and whether they overlap |
 //! | `judge`, `rows` | how invocations may end, and what may be left on the table |
 //! | `ledger` | what the keepers said |
+//! | `metrics` | what their metrics add up to |
 //! | `figures` | the table in the end |
 
 mod check;
@@ -23,6 +24,7 @@ mod fronts;
 mod history;
 mod judge;
 mod ledger;
+mod metrics;
 mod mishap;
 mod plan;
 mod rows;
@@ -37,6 +39,7 @@ use std::{
 pub use self::{
     check::Break,
     figures::Figures,
+    metrics::MetricSums,
     plan::{Broken, Plan},
 };
 use self::{
@@ -50,6 +53,8 @@ use crate::{
 
 /// What the functions write down.
 const WITNESS: &str = "witness.jsonl";
+/// The keepers' lines of metrics.
+const METRICS: &str = "metrics.jsonl";
 /// What every key begins with; the function's template puts it there.
 const KEY_PREFIX: &str = "soak:";
 /// How long an initialization may take: as long as a busy machine needs.
@@ -119,6 +124,10 @@ pub async fn run(
     soak.field.sandbox.shutdown().await;
     soak.read().await?;
     breaks.extend(soak.broken());
+    // Without a lock there is nothing to count, and who overstays is told of no end.
+    if plan.broken.is_none() {
+        breaks.extend(soak.miscounted());
+    }
     Ok(soak.figures(took, breaks))
 }
 

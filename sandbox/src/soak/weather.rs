@@ -8,7 +8,7 @@ use std::{
 
 use fastrand::Rng;
 
-use super::{Plan, fronts::Front};
+use super::{KEY_PREFIX, Plan, fronts::Front};
 use crate::{
     Log,
     faults::{Answer, DateHeader, End, Fault, FaultProxy, Passing, Step},
@@ -35,6 +35,8 @@ struct State {
     front: Option<Front>,
     faults: BTreeMap<&'static str, u64>,
     requests: BTreeMap<Step, u64>,
+    /// Of these, those for a key of the soak: an extension's first one is for nobody's.
+    for_locks: BTreeMap<Step, u64>,
     recent: HashMap<String, VecDeque<Met>>,
 }
 
@@ -57,6 +59,7 @@ impl Weather {
                 front: None,
                 faults: BTreeMap::new(),
                 requests: BTreeMap::new(),
+                for_locks: BTreeMap::new(),
                 recent: HashMap::new(),
             }),
         }))
@@ -98,6 +101,10 @@ impl Weather {
         self.lock().requests.clone()
     }
 
+    pub(super) fn requests_for_locks(&self) -> BTreeMap<Step, u64> {
+        self.lock().for_locks.clone()
+    }
+
     /// The kinds of fault that this owner's requests for the key met within the time before now.
     pub(super) fn met(&self, key: &str, owner: &str, within: Duration) -> Vec<&'static str> {
         let state = self.lock();
@@ -112,6 +119,9 @@ impl Weather {
     fn judge(&self, passing: &Passing) -> Option<(&'static str, Fault)> {
         let mut state = self.lock();
         *state.requests.entry(passing.step).or_default() += 1;
+        if passing.key.as_ref().is_some_and(|key| key.starts_with(KEY_PREFIX)) {
+            *state.for_locks.entry(passing.step).or_default() += 1;
+        }
         if state.calm || passing.step == Step::Other {
             return None;
         }

@@ -40,6 +40,29 @@ async fn a_short_soak_breaks_nothing_and_its_figures_add_up() {
     let table = figures.to_string();
     assert!(table.contains("| invariant breaks "), "{table}");
     assert_eq!(figures.to_json()["ended"], 300);
+    // Whatever was killed: the keepers' own lines add up.
+    let metrics = &figures.metrics;
+    assert!(metrics.keepers >= 6 && metrics.of("Acquired") >= figures.invocations["ok"], "{figures}");
+}
+
+#[tokio::test]
+async fn the_metrics_add_up_and_tell_of_every_request_that_the_proxy_saw() {
+    let directory = tempfile::tempdir().unwrap();
+    let nothing_is_killed = |plan: &mut Plan| {
+        plan.invocations = Some(200);
+        plan.process_faults = 0.0;
+        plan.fronts = 0.0;
+    };
+    let figures = run(&directory, nothing_is_killed).await;
+    assert_eq!(figures.breaks, [], "{figures}");
+    let of = |name: &str| figures.metrics.of(name);
+    assert!(figures.faults() > 0 && of("Contended") > 0 && of("AttemptsUnknown") > 0, "{figures}");
+    assert_eq!((of("StillHeld"), of("AttemptsPending")), (0, 0), "{figures}");
+    // The keys that the quiet takes once more are among them.
+    assert_eq!(of("Acquired"), figures.granted, "{figures}");
+    assert_eq!(of("Takeovers"), figures.takeovers, "{figures}");
+    assert_eq!(of("Lost"), figures.losses(), "{figures}");
+    assert_eq!(of("Acquired"), of("Released") + of("Lost") + of("CrashReleases"), "{figures}");
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use crate::keeper::event_log;
 use crate::keeper::machine::Machine;
 use crate::keeper::requests::Purpose;
 use crate::keeper::terms::Terms;
+use crate::keeper::trail::Step;
 use crate::keeper::wording::{self, millis};
 use crate::protocol::{
     Acquired, Action, Contender, Failure, FencingToken, Holder, LossReason, OwnerId, Request, RequestId, Verdict,
@@ -23,6 +24,9 @@ impl LeaseTask {
     pub(super) fn pump(&mut self) {
         self.tell_standing();
         while let Some(action) = self.machine.poll_action() {
+            if let Some(step) = step(&action) {
+                self.trail.note(self.to.shared.now().mono, step);
+            }
             match action {
                 Action::Send { id, request, timeout } => self.send(id, request, timeout),
                 Action::Acquired { acquired, unwanted } => self.hold(acquired, unwanted),
@@ -64,6 +68,7 @@ impl LeaseTask {
             attempts: acquired.attempts,
             took_over: acquired.took_over,
             granted_at: None,
+            still_held: None,
             lost: false,
             freed: false,
             told_validity: None,
@@ -110,21 +115,27 @@ impl LeaseTask {
             return;
         }
         row.granted_at = Some(now);
+        row.still_held = Some(self.to.tally.hold());
         event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
         self.to.counts.granted(waited_ms);
-        self.to.shared.counters.granted.add_one();
+        self.to.tally.waited(now.since(self.asked));
+        self.to.tally.counts.granted.add_one();
         if took_over {
-            self.to.shared.counters.takeovers.add_one();
+            self.to.tally.counts.takeovers.add_one();
         }
         self.hear_progress();
     }
 
     fn tell_verdict(&mut self, verdict: Verdict) {
-        let waited_ms = millis(self.to.shared.now().mono.since(self.asked));
-        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms);
+        let waited = self.to.shared.now().mono.since(self.asked);
+        let waited_ms = millis(waited);
+        event_log::verdict(&self.to.terms.lock, &verdict, waited_ms, &self.trail);
         match &verdict {
-            Verdict::Busy(_) => self.to.shared.counters.busy.add_one(),
-            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.shared.counters.failed.add_one(),
+            Verdict::Busy(_) => {
+                self.to.tally.counts.busy.add_one();
+                self.to.tally.waited(waited);
+            }
+            Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.tally.counts.failed.add_one(),
             Verdict::Cancelled => {}
         }
         self.tell(Stage::Over, &wording::verdict(self.to.id, verdict, &self.to.terms.lock.table.name));
@@ -134,14 +145,20 @@ impl LeaseTask {
         let Some(row) = &mut self.row else { return };
         row.lost = true;
         let owner = row.owner;
-        if row.granted_at.is_some() {
-            self.to.shared.counters.lost.add_one();
+        row.still_held = None;
+        let counts = &self.to.tally.counts;
+        if let Some(at) = row.granted_at {
+            let now = self.to.shared.now().mono;
+            let after_work = self.to.terms.renewals.covered_by.is_some_and(|end_of_work| now >= end_of_work);
+            let count = if after_work && reason == LossReason::Expired { &counts.expired } else { &counts.lost };
+            count.add_one();
+            self.to.tally.held(now.since(at));
         }
         let reason = match (reason, &self.not_renewed) {
             (LossReason::Expired, Some(failure)) => wording::cut(format!("{reason}, the last one: {failure}")),
             _ => reason.to_string(),
         };
-        event_log::lost(&self.to.terms.lock, owner, row.version, &reason);
+        event_log::lost(&self.to.terms.lock, owner, row.version, &reason, &self.trail);
         self.tell_lost(owner, &reason);
         self.end_states(&reason);
         self.settle(owner);
@@ -156,7 +173,7 @@ impl LeaseTask {
         let Some(row) = &self.row else { return };
         let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
         event_log::parked(&self.to.terms.lock, row.owner, row.version, millis(held.unwrap_or_default()));
-        self.to.shared.counters.parked.add_one();
+        self.to.tally.counts.parked.add_one();
         self.not_freed = None;
     }
 
@@ -169,12 +186,12 @@ impl LeaseTask {
             Ok(()) => {
                 let held = row.granted_at.map(|at| self.to.shared.now().mono.since(at));
                 event_log::released(lock, row.owner, row.version, millis(held.unwrap_or_default()), reason);
-                self.to.shared.counters.released.add_one();
+                self.to.tally.counts.released.add_one();
                 self.not_freed = None;
             }
             Err(failure) => {
                 event_log::not_released(lock, row.owner, row.version, reason, &failure);
-                self.to.shared.counters.release_failures.add_one();
+                self.to.tally.counts.release_failures.add_one();
                 self.not_freed = Some(failure);
             }
         }
@@ -195,4 +212,15 @@ impl LeaseTask {
             self.to.shared.standings.hold(row.owner, validity);
         }
     }
+}
+
+/// What an action leaves in the trail.
+fn step(action: &Action) -> Option<Step> {
+    Some(match action {
+        Action::Send { request, .. } => Step::sent(request),
+        Action::Granted { .. } => Step::Granted,
+        Action::AtRisk => Step::AtRisk,
+        Action::Secured => Step::Secured,
+        _ => return None,
+    })
 }

@@ -3,6 +3,7 @@
 use super::{Assignment, LeaseTask};
 use crate::keeper::desk::{GiveBack, Stage};
 use crate::keeper::event_log;
+use crate::keeper::trail::Step;
 use crate::keeper::wording;
 use crate::session::{FailKind, FromKeeper, OnCrash};
 
@@ -13,6 +14,7 @@ impl LeaseTask {
     /// The session, or the keeper's end, wants the lease given back.
     pub(super) fn give_back(&mut self, order: GiveBack) {
         self.order = Some(order);
+        self.trail.note(self.to.shared.now().mono, Step::GivenBack(order));
         self.debt = self.to.desk.take_debt();
         let Assignment { shared, terms, .. } = &self.to;
         if let Some(row) = &self.row {
@@ -45,7 +47,10 @@ impl LeaseTask {
     /// How the lease ended, counted once, whatever became of its row.
     pub(super) fn count_its_end(&mut self) {
         let Some(row) = self.row.take() else { return };
-        let counters = &self.to.shared.counters;
+        if let Some(at) = row.granted_at.filter(|_| !row.lost) {
+            self.to.tally.held(self.to.shared.now().mono.since(at));
+        }
+        let counters = &self.to.tally.counts;
         match self.order {
             _ if row.granted_at.is_none() => self.count_undone(),
             // Counted when it was lost.
@@ -61,7 +66,7 @@ impl LeaseTask {
 
     /// A row that was taken, and that nobody was told of.
     pub(super) fn count_undone(&self) {
-        self.to.shared.counters.grants_undone.add_one();
+        self.to.tally.counts.grants_undone.add_one();
         self.to.counts.undone();
     }
 

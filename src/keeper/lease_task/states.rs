@@ -62,16 +62,17 @@ impl LeaseTask {
         let Some(request) = self.states.poll_request(now, holder.owner(), may_write) else { return };
         let limit = LONGEST.min(self.to.terms.settings.lease / 3).min(left).max(SHORTEST);
         let (shared, lock) = (self.to.shared.clone(), self.to.terms.lock.clone());
+        let tally = self.to.tally.clone();
         let mut flight = matches!(request, StateRequest::Write(_)).then(|| shared.wire.owe());
         self.state_requests.0.spawn(async move {
-            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut()).await;
+            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), &tally).await;
             (answer, flight)
         });
     }
 
     pub(super) fn handle_state(&mut self, answer: StateAnswer) {
         if answer.outcome == StateOutcome::Written {
-            self.to.shared.counters.states_saved.add_one();
+            self.to.tally.counts.states_saved.add_one();
         }
         let Told { line, not_held, not_left } = self.states.handle_answer(self.to.shared.now(), answer);
         if let Some(reason) = not_left {
@@ -119,8 +120,8 @@ impl LeaseTask {
     }
 
     fn note_not_left(&self, reason: &str) {
-        let Assignment { shared, terms, .. } = &self.to;
-        shared.counters.states_not_left.add_one();
+        let Assignment { tally, terms, .. } = &self.to;
+        tally.counts.states_not_left.add_one();
         let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
         tracing::warn!(target: "leasehold::keeper", %table, %key, %request_id, reason, "state not left");
     }
@@ -133,7 +134,7 @@ impl LeaseTask {
         }
         match outcome {
             StateOutcome::Written => {
-                self.to.shared.counters.states_saved.add_one();
+                self.to.tally.counts.states_saved.add_one();
                 Outcome::Written { version: Version::Counter(0) }
             }
             StateOutcome::NotHeld(row) => Outcome::Refused { row },

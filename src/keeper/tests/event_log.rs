@@ -71,8 +71,11 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
     world.all_ended().await;
 
     let (owner, token) = (grant.owner.to_string(), grant.token);
+    let told = lines.about("a");
+    let trail = told[1]["trail"].as_str().unwrap();
+    assert!(trail.ends_with(&format!("; 5 ms attempt: refused, held by {}", &owner[..8])), "{trail}");
     assert_eq!(
-        lines.about("a"),
+        told,
         [
             json!({
                 "message": "acquired", "table": "locks", "key": "a", "request_id": "r-1", "owner": owner, "token": token,
@@ -80,7 +83,7 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
             }),
             json!({
                 "message": "busy", "table": "locks", "key": "a", "request_id": "r-1", "holder": "orders (request r-1)",
-                "waited_ms": 5, "attempts": 1,
+                "waited_ms": 5, "attempts": 1, "trail": trail,
             }),
             json!({
                 "message": "released", "table": "locks", "key": "a", "request_id": "r-1", "owner": owner, "token": token,
@@ -129,4 +132,31 @@ async fn each_way_to_the_end_is_told_by_its_name() {
         ]
     );
     assert_eq!(lines.about("expires")[3]["took_over"], true);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_and_a_lost_lease_tell_their_last_steps_in_one_line() {
+    let lines = Lines::collect();
+    let world = World::new();
+    let mut client = world.begin().await;
+    let grant = client.take(1, "stepped").await;
+    let mut second = world.begin().await;
+    second.acquire(Acquire { wait_ms: 80, ..acquire(1, "stepped") }).await;
+    second.receive().await;
+    world.store.put("stepped", Row::Absent);
+    sleep(30 * SECOND).await;
+
+    let told = lines.about("stepped");
+    let trail = |message: &str| {
+        let line = told.iter().find(|line| line["message"] == message).unwrap();
+        line["trail"].as_str().unwrap().to_owned()
+    };
+    let holder = &grant.owner.to_string()[..8];
+    let busy = trail("busy");
+    assert!(busy.starts_with("0 ms acquire as "), "{busy}");
+    assert!(busy.contains(&format!("; 5 ms attempt: refused, held by {holder}; ")), "{busy}");
+    assert!(busy.contains(" ms look; ") && busy.contains(&format!(" ms look: held by {holder}")), "{busy}");
+    let lost = trail("lost");
+    let end = "5 ms attempt: written; 5 ms granted; 10000 ms renew; 10005 ms renew: refused, free; 10005 ms at risk";
+    assert!(lost.ends_with(end), "{lost}");
 }

@@ -11,6 +11,7 @@ mod in_process;
 mod looks;
 mod loss;
 mod memory_store;
+mod metrics;
 mod parking;
 mod pause;
 mod quiesce;

@@ -7,7 +7,7 @@ use tokio::time::{advance, sleep};
 use tokio_test::{assert_pending, assert_ready_eq};
 
 use super::support::TestClock;
-use crate::keeper::counts::Counters;
+use crate::keeper::tally::Tally;
 use crate::keeper::wire::Wire;
 use crate::protocol::{Answer, HolderInfo, Outcome, Request, Version};
 use crate::session::Table;
@@ -33,7 +33,7 @@ impl Store for LastLook {
 }
 
 fn wire() -> Wire {
-    Wire::new(Box::new(LastLook), Arc::new(TestClock::new()), Arc::new(Counters::default()))
+    Wire::new(Box::new(LastLook), Arc::new(TestClock::new()), Arc::new(Tally::default()))
 }
 
 #[tokio::test(start_paused = true)]

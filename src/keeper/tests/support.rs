@@ -181,6 +181,11 @@ impl World {
         client
     }
 
+    /// Wall time, in milliseconds since the Unix epoch.
+    pub(super) fn clock_ms(&self) -> u64 {
+        self.clock.now().wall.as_millis()
+    }
+
     /// Waits until no lease's task is left.
     pub(super) async fn all_ended(&self) {
         timeout(300 * SECOND, self.keeper.inner.tasks.all_ended()).await.expect("the leases' tasks end");
@@ -189,8 +194,11 @@ impl World {
         let counts = self.keeper.counts();
         let ends = counts.granted + counts.grants_undone + counts.attempts_refused + counts.attempts_unknown;
         assert_eq!(counts.attempts, ends, "each attempt ends in one way: {counts:?}");
-        let ends = counts.given_back + counts.lost + counts.crash_releases + counts.abandoned;
+        let ends = counts.given_back + counts.lost + counts.crash_releases + counts.abandoned + counts.expired;
         assert_eq!(counts.granted, ends, "each lease ends in one way: {counts:?}");
+        for (template, tally) in self.keeper.inner.shared.tallies.all() {
+            assert_eq!(tally.look(0).still_held, 0, "a lease of {template} is counted as held for ever");
+        }
     }
 }
 

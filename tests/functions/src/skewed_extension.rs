@@ -33,10 +33,10 @@ impl Clock for SkewedClock {
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let settings = Settings::read(std::env::args_os().next(), |name| std::env::var_os(name));
-    let _log = logging::start(&LogSettings::read(|name| std::env::var(name).ok()));
+    let log = logging::start(&LogSettings::read(|name| std::env::var(name).ok()));
     let Some(settings) = settings else {
         return tracing::error!("only the sandbox starts this");
     };
     let clock = SkewedClock { system: SystemClock::new(), file: std::env::temp_dir().join(FILE) };
-    lifecycle::run(settings, DynamoDb::lazy(), Arc::new(clock)).await;
+    lifecycle::run(settings, DynamoDb::lazy(), Arc::new(clock), log.lines()).await;
 }
