@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 use std::{panic, thread};
 
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
@@ -106,6 +108,8 @@ enum Message {
     Line(Vec<u8>),
     /// Everything before it is to be written and then told.
     Flush(SyncSender<()>),
+    /// The same, to a task that waits for it.
+    Written(oneshot::Sender<()>),
 }
 
 /// The way to the writing thread.
@@ -120,6 +124,19 @@ impl Lines {
     #[must_use]
     pub fn offer(&self, line: Vec<u8>) -> bool {
         self.queue.try_send(Message::Line(line)).is_ok()
+    }
+
+    /// Waits until what is in the queue has left, for so long at most: what is still there when the environment freezes
+    /// comes out at its next invocation, or never.
+    ///
+    /// # Cancellation
+    ///
+    /// The lines leave all the same.
+    pub async fn written(&self, limit: Duration) {
+        let (done, is_done) = oneshot::channel();
+        if self.queue.try_send(Message::Written(done)).is_ok() {
+            let _ = timeout(limit, is_done).await;
+        }
     }
 
     /// To a writer, by a thread of its own.
@@ -147,6 +164,9 @@ fn write(messages: &Receiver<Message>, left_out: &AtomicU64, to: &mut impl Write
             Message::Line(line) => to.write_all(&line),
             Message::Flush(done) => to.flush().map(|()| {
                 let _ = done.try_send(());
+            }),
+            Message::Written(done) => to.flush().map(|()| {
+                let _ = done.send(());
             }),
         };
         let lines = left_out.swap(0, Ordering::Relaxed);
@@ -249,6 +269,23 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn lines_leave_before_a_freeze_unless_nobody_reads() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let sink = Sink::default();
+        let lines = Lines::to({
+            let sink = sink.clone();
+            move || sink.clone()
+        });
+        assert!(lines.offer(b"released\n".to_vec()));
+        runtime.block_on(lines.written(Duration::from_secs(60)));
+        assert_eq!(*sink.hold(), b"released\n");
+        let blocked = sink.hold();
+        assert!(lines.offer(b"late\n".to_vec()));
+        runtime.block_on(lines.written(Duration::from_millis(1)));
+        drop(blocked);
     }
 
     #[test]

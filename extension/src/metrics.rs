@@ -10,6 +10,8 @@ use crate::logging::Lines;
 
 /// How often it is looked whether a line is due while nothing else asks.
 const LOOK: Duration = Duration::from_secs(1);
+/// How long the lines of an invocation may take to leave: a pipe that nobody empties must not hold the environment.
+const LINES_LEAVE: Duration = Duration::from_millis(20);
 /// What this keeper calls its place.
 const PLACE: &str = "extension";
 
@@ -28,12 +30,14 @@ impl Metrics {
         Self { meter: Arc::new(meter), lines }
     }
 
-    /// The environment may freeze now; Next was held for so long, if it was held for an invocation.
-    pub fn pause(&self, held: Option<Duration>) {
+    /// The environment may freeze now; Next was held for so long, if it was held for an invocation. What was logged about it
+    /// leaves before that, so that it stands beside the function's own lines.
+    pub async fn pause(&self, held: Option<Duration>) {
         if let Some(held) = held {
             self.meter.held_next(held);
         }
         self.write(Occasion::Pause);
+        self.lines.written(LINES_LEAVE).await;
     }
 
     /// The keeper is done.

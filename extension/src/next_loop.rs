@@ -36,7 +36,7 @@ pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper, metrics: &
     let mut unknown = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
     loop {
         hold_next(home, keeper).await;
-        metrics.pause(home.held_next());
+        metrics.pause(home.held_next()).await;
         tracing::debug!("calling Next");
         let answer = api.next().await;
         if answer.is_ok() {
