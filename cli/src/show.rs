@@ -155,7 +155,10 @@ impl Show {
             None => field("held by", "the row does not say by whom")?,
         }
         if lock::is_parked(held) {
-            field("parked", &format!("its work is done; `hold_at_least` keeps the key, for at most {}", span(held.lease)))?;
+            field(
+                "parked",
+                &format!("its work is done; `hold_at_least` keeps the key, for at most {}", span(held.lease)),
+            )?;
         } else {
             field("lease", &format!("{}, a renewal is due every {}", span(held.lease), span(held.lease / 3)))?;
         }

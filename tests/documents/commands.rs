@@ -119,7 +119,8 @@ fn started(words: &[String], program: &str, package: &str) -> Option<Vec<String>
     } else if first == "cargo" && words.get(1).is_some_and(|word| word == "run") {
         let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
         let of_cargo = &words[..end];
-        let is_package = of_cargo.windows(2).any(|pair| ["-p", "--package"].contains(&pair[0].as_str()) && pair[1] == package);
+        let is_package =
+            of_cargo.windows(2).any(|pair| ["-p", "--package"].contains(&pair[0].as_str()) && pair[1] == package);
         if !is_package || of_cargo.iter().any(|word| word == "--example") {
             return None;
         }

@@ -171,8 +171,7 @@ fn tell(tally: &Tally, items: &[Item; 3]) -> io::Result<()> {
     }
     line("lost", &reasons(&tally.lost))?;
     let refused = total(&tally.would_have_refused);
-    let (waited, unlocked, lost) =
-        (tally.would_have_waited, tally.would_have_run_unlocked, tally.would_have_lost);
+    let (waited, unlocked, lost) = (tally.would_have_waited, tally.would_have_run_unlocked, tally.would_have_lost);
     if waited + refused + unlocked + lost > 0 {
         let (waited, refused, unlocked, lost) = (count(waited), count(refused), count(unlocked), count(lost));
         let told = format!("would have let {waited} wait, refused {refused}, run {unlocked} unlocked, lost {lost}");
