@@ -6,11 +6,13 @@
 mod answers;
 mod ask;
 mod leaving;
+mod sent;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub(super) use self::ask::{Ask, stateless};
+pub(super) use self::sent::{SentState, StateSort};
 use super::entropy::KernelEntropy;
 use super::wording;
 use crate::clock::{Mono, Now};

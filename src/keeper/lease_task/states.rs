@@ -35,7 +35,7 @@ impl StateRequests {
             // A store that panics has not answered; the transaction may have been applied.
             Err(error) => {
                 let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
-                StateAnswer { outcome: StateOutcome::Failed(failure), date: None }
+                StateAnswer::new(StateOutcome::Failed(failure))
             }
         })
     }
@@ -62,10 +62,10 @@ impl LeaseTask {
         let Some(request) = self.states.poll_request(now, holder.owner(), may_write) else { return };
         let limit = LONGEST.min(self.to.terms.settings.lease / 3).min(left).max(SHORTEST);
         let (shared, lock) = (self.to.shared.clone(), self.to.terms.lock.clone());
-        let tally = self.to.tally.clone();
+        let (tally, counts) = (self.to.tally.clone(), self.to.counts.clone());
         let mut flight = matches!(request, StateRequest::Write(_)).then(|| shared.wire.owe());
         self.state_requests.0.spawn(async move {
-            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), &tally).await;
+            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), (&tally, &counts)).await;
             (answer, flight)
         });
     }
