@@ -29,7 +29,8 @@ use crate::session::Table;
 
 pub use dynamodb::{DynamoDb, FoundRow, Look, Page, Position, Scan};
 pub use state::{
-    Consumed, STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease, state_key,
+    Consumed, STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease,
+    state_key,
 };
 pub use usage::StoreUsage;
 
