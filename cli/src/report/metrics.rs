@@ -227,10 +227,11 @@ impl Metrics {
 }
 
 fn add(sums: &mut BTreeMap<String, u64>, name: &str, count: u64) {
-    match sums.get_mut(name) {
-        Some(sum) => *sum = sum.saturating_add(count),
-        None if sums.len() < NAMES => drop(sums.insert(name.to_owned(), count)),
-        None => {}
+    let known = sums.len();
+    if let Some(sum) = sums.get_mut(name) {
+        *sum = sum.saturating_add(count);
+    } else if known < NAMES {
+        sums.insert(name.to_owned(), count);
     }
 }
 

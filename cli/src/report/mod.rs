@@ -8,7 +8,7 @@ mod summary;
 mod tally;
 mod tell;
 
-use std::io::{self, IsTerminal, Read as _};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
