@@ -66,7 +66,10 @@ impl Refused {
             (Some(code), None) => format!("{action}: {code}"),
             // What is at the endpoint is not AWS, as where one for another service is set.
             (None, _) if matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_)) => {
-                format!("{action}: the endpoint's answer is not AWS's: {}; look at --endpoint-url and AWS_ENDPOINT_URL", causes(error))
+                format!(
+                    "{action}: the endpoint's answer is not AWS's: {}; look at --endpoint-url and AWS_ENDPOINT_URL",
+                    causes(error)
+                )
             }
             (None, _) => format!("{action}: {}", DisplayErrorContext(error)),
         };

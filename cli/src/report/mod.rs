@@ -63,7 +63,9 @@ impl Report {
         let read = read(input)?;
         if read.metrics.lines + read.events.events == 0 {
             if read.lines == 0 {
-                return Err(Stop::Usage("nothing came on standard input: `aws logs tail … | leaseholdctl report`".to_owned()));
+                return Err(Stop::Usage(
+                    "nothing came on standard input: `aws logs tail … | leaseholdctl report`".to_owned(),
+                ));
             }
             let broken =
                 if read.broken == 0 { String::new() } else { format!(", and {} are broken", count(read.broken)) };
