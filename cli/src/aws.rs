@@ -68,7 +68,7 @@ impl Refused {
             (None, _) if matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_)) => {
                 format!(
                     "{action}: the endpoint's answer is not AWS's: {}; look at --endpoint-url and AWS_ENDPOINT_URL",
-                    causes(error)
+                    causes(std::error::Error::source(error))
                 )
             }
             (None, _) => format!("{action}: {}", DisplayErrorContext(error)),
@@ -82,8 +82,8 @@ impl Refused {
     }
 }
 
-/// An error and what is behind it, in words.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let all = std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string);
+/// What is behind an error, in words.
+fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let all = std::iter::successors(first, |error| error.source()).map(ToString::to_string);
     crate::text::cut(&all.collect::<Vec<_>>().join(": "), 400)
 }
