@@ -338,7 +338,7 @@ impl Store for Shared {
         let mood = store.mood.load(Ordering::Relaxed);
         let failed = |kind| StateOutcome::Failed(Failure::new(kind, "not now"));
         if mood == 1 {
-            return StateAnswer { outcome: failed(FailureKind::Throttled), date: None };
+            return StateAnswer::new(failed(FailureKind::Throttled));
         }
         let takes = if mood == 2 { SECOND } else { Duration::from_millis(2) };
         let outcome = timeout(limit, async {
@@ -346,7 +346,7 @@ impl Store for Shared {
             sleep(takes).await;
             outcome
         });
-        StateAnswer { outcome: outcome.await.unwrap_or_else(|_| failed(FailureKind::Timeout)), date: None }
+        StateAnswer::new(outcome.await.unwrap_or_else(|_| failed(FailureKind::Timeout)))
     }
 
     async fn warm_up(&self) {}

@@ -33,7 +33,7 @@ pub use settings::SettingsError;
 pub use standing::{
     AlreadyHeld, LeaseBusy, LeaseLost, NoFencingToken, NoLease, ReleaseFailed, Tokenless, Unconfirmed, Unlocked,
 };
-pub use state::{StateNotSerialized, StateTooLarge, StateUnconfirmed, StateUnsupported};
+pub use state::{StateNotSerialized, StateTooDeep, StateTooLarge, StateUnconfirmed, StateUnsupported};
 pub(crate) use store::refused;
 pub use store::{
     AccessDenied, AcquireRefused, ForeignRow, MalformedRow, MissingCredentials, StoreRejected, StoreThrottled,
@@ -163,6 +163,8 @@ sum! {
     BlockingInAsync,
     /// A state is longer than what is kept.
     StateTooLarge,
+    /// A state goes deeper than can be read.
+    StateTooDeep,
     /// The lock can have no state.
     StateUnsupported,
     /// A state is no JSON, or not of the type that was asked for.

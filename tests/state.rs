@@ -89,6 +89,15 @@ async fn misuse_is_told_with_what_to_change_before_anything_is_sent() {
             let told = error.to_string();
             assert!(told.contains("32770 bytes") && told.contains("32768") && told.contains("S3"), "{told}");
         }
+        let deep = |levels| (0..levels).fold(json!("x"), |inner, _| json!([inner]));
+        for error in
+            [lease.save_state(&deep(128)).await.unwrap_err(), lease.save_state_on_release(&deep(200)).unwrap_err()]
+        {
+            assert_eq!(error.error_type(), "StateTooDeep");
+            assert!(error.to_string().contains("at most 127"), "{error}");
+        }
+        lease.save_state(&deep(127)).await?;
+        assert_eq!(lease.state::<Value>().await?, Some(deep(127)), "what was saved can be read");
         let no_json = BTreeMap::from([((1, 2), 3)]);
         assert_eq!(lease.save_state(&no_json).await.unwrap_err().error_type(), "StateNotSerialized");
         lease.save_state(&"a text").await?;

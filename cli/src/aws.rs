@@ -64,6 +64,13 @@ impl Refused {
         let told = match (&code, service.and_then(ProvideErrorMetadata::message)) {
             (Some(code), Some(message)) => format!("{action}: {code}: {message}"),
             (Some(code), None) => format!("{action}: {code}"),
+            // What is at the endpoint is not AWS, as where one for another service is set.
+            (None, _) if matches!(error, SdkError::ServiceError(_) | SdkError::ResponseError(_)) => {
+                format!(
+                    "{action}: the endpoint's answer is not AWS's: {}; look at --endpoint-url and AWS_ENDPOINT_URL",
+                    causes(std::error::Error::source(error))
+                )
+            }
             (None, _) => format!("{action}: {}", DisplayErrorContext(error)),
         };
         Self { code, told }
@@ -73,4 +80,10 @@ impl Refused {
     pub(crate) fn is(&self, name: &str) -> bool {
         self.code.as_deref().is_some_and(|code| code.rsplit(['#', '.']).next() == Some(name))
     }
+}
+
+/// What is behind an error, in words.
+fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
+    let all = std::iter::successors(first, |error| error.source()).map(ToString::to_string);
+    crate::text::cut(&all.collect::<Vec<_>>().join(": "), 400)
 }

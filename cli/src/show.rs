@@ -118,13 +118,16 @@ impl Show {
                 if let Some(observed) = observed {
                     field("renewed", &observed.told(held))?;
                 }
-                let free = format!(
-                    "leaseholdctl free {} --if-version {} {}",
-                    quoted(&self.key),
-                    held.version,
-                    chosen.as_options()
-                );
-                field("to free it", &safe(&free))?;
+                // A version that is past by now frees nothing.
+                if observed.is_none_or(|observed| matches!(observed.came, Came::Unchanged)) {
+                    let free = format!(
+                        "leaseholdctl free {} --if-version {} {}",
+                        quoted(&self.key),
+                        held.version,
+                        chosen.as_options()
+                    );
+                    field("to free it", &safe(&free))?;
+                }
             }
             Row::Unusable(unusable) => {
                 field(lock::state(&look.found.row), &safe(&unusable.to_string()))?;

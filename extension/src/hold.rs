@@ -60,6 +60,8 @@ pub struct Hold {
     invocation: Option<Invocation>,
     /// The last thing before every Next.
     cleanup: Option<Cleanup>,
+    /// Whether an invocation was waited for in vain since this was last asked.
+    in_vain: bool,
 }
 
 /// The invocation that Next is held for.
@@ -160,6 +162,11 @@ impl Hold {
         held.is_some() && held == self.open.get(&session)
     }
 
+    /// Whether the environment was held for a session that did not come, since this was last asked.
+    pub fn take_in_vain(&mut self) -> bool {
+        std::mem::take(&mut self.in_vain)
+    }
+
     fn invocation_of(&mut self, request_id: &str) -> Option<&mut Invocation> {
         self.invocation.as_mut().filter(|invocation| invocation.request_id == request_id)
     }
@@ -195,6 +202,7 @@ impl Hold {
     fn let_go(&mut self) {
         self.cleanup = None;
         if let Some(invocation) = self.invocation.take() {
+            self.in_vain |= self.layer_seen && !invocation.had_session;
             self.open.retain(|_, id| *id != invocation.request_id);
         }
     }

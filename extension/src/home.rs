@@ -1,5 +1,6 @@
 //! The extension as the keeper's home: the hold on Next and the journal, behind one lock each.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct ExtensionHome {
     idle_since: Mutex<Option<Mono>>,
     /// What the handler's process lost with an earlier extension, until the recovery has heard of it.
     disbelieved: Mutex<Vec<OwnerId>>,
+    /// Whether it was told that an invocation began no session.
+    told_in_vain: AtomicBool,
 }
 
 impl ExtensionHome {
@@ -42,6 +45,7 @@ impl ExtensionHome {
             freezes,
             idle_since: Mutex::default(),
             disbelieved: Mutex::default(),
+            told_in_vain: AtomicBool::new(false),
         }
     }
 
@@ -89,7 +93,18 @@ impl ExtensionHome {
     /// What is to be done before Next.
     pub fn step(&self) -> Step {
         let now = self.now();
-        self.hold().poll(now)
+        let (step, in_vain) = {
+            let mut hold = self.hold();
+            (hold.poll(now), hold.take_in_vain())
+        };
+        if in_vain && !self.told_in_vain.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "an invocation began no session with the extension, which held the environment for 50 ms to see whether one \
+                 comes; where only some routes take a lock, put `RouteLayer::session()` around the whole router: \
+                 `.layer(lease.session())`. This is told once"
+            );
+        }
+        step
     }
 
     fn change(&self, event: impl FnOnce(&mut Hold)) {

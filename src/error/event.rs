@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::key::{Found, KeyError, PathMissing, ResolveError};
+use crate::key::{Found, KeyError, Path, PathMissing, ResolveError, Segment};
 
 /// The event is not what the handler takes. No lock was asked for.
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ fn brief(text: String) -> String {
 
 /// The event has no value at a path of the key template. No lock was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("no lock key from `{template}`: {missing}{}", instead(.has))]
+#[error("no lock key from `{template}`: {missing}{}", instead(.missing, .has))]
 #[non_exhaustive]
 pub struct KeyNotFound {
     /// The layer's key template.
@@ -47,12 +47,20 @@ pub struct KeyNotFound {
     pub has: Option<String>,
 }
 
-fn instead(has: &Option<String>) -> String {
-    let Some(has) = has else { return String::new() };
+fn instead(missing: &PathMissing, has: &Option<String>) -> String {
     // A path into a record, as they are written for batches, that was looked for in the whole event.
-    let batch =
-        if has == "`Records`" { "; SQS messages and a stream's records have a key each with `per_record`" } else { "" };
-    format!("; what it has there is {has}{batch}")
+    let is_of_a_record = has.as_deref() == Some("`Records`") || leads_into_records(&missing.path);
+    let batch = if is_of_a_record { PER_RECORD } else { "" };
+    has.as_ref().map_or_else(|| batch.to_owned(), |has| format!("; what it has there is {has}{batch}"))
+}
+
+/// What to do about a path into a batch.
+const PER_RECORD: &str = "; SQS messages and a stream's records have a key each with `per_record`, whose template begins \
+                          within the record and looks into bodies and data as well";
+
+/// Whether a path of the whole event goes into one of its records.
+fn leads_into_records(path: &Path) -> bool {
+    matches!(path.segments(), [Segment::Name(name), Segment::Index(_), ..] if name == "Records")
 }
 
 /// A request came to a route's layer whose path is none of the layer's routes. No lock was asked for.
@@ -84,13 +92,25 @@ fn quoted(routes: &[String]) -> String {
 
 /// What the event has makes no lock key. No lock was asked for.
 #[derive(Debug, Error)]
-#[error("no lock key from {origin}: {source}")]
+#[error("no lock key from {origin}: {source}{}", within(&**.source))]
 #[non_exhaustive]
 pub struct KeyInvalid {
     /// The layer's key template, or its closure, or the key that was taken by hand.
     pub origin: String,
     /// What is wrong.
     pub source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// A body is a text for a layer around the whole batch: its template can't go on from there.
+fn within(source: &(dyn std::error::Error + Send + Sync + 'static)) -> &'static str {
+    match source.downcast_ref::<ResolveError>() {
+        Some(ResolveError::Unusable(unusable))
+            if unusable.at != unusable.path && leads_into_records(&unusable.path) =>
+        {
+            PER_RECORD
+        }
+        _ => "",
+    }
 }
 
 impl KeyInvalid {

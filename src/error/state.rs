@@ -20,6 +20,22 @@ pub struct StateTooLarge {
     pub limit: usize,
 }
 
+/// The state's arrays and objects lie deeper within each other than JSON is read. Nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the state for `{key}` has arrays and objects {depth} deep within each other, and could not be read again: at most \
+     {limit} are kept; leave it flatter, or as a text that holds its JSON"
+)]
+#[non_exhaustive]
+pub struct StateTooDeep {
+    /// What is locked.
+    pub key: LockKey,
+    /// How deep it goes.
+    pub depth: usize,
+    /// How deep it may go.
+    pub limit: usize,
+}
+
 /// The lock can have no state. Nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the lock `{key}` can have no state: {reason}")]

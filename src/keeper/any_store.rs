@@ -58,7 +58,7 @@ impl Store for NoStore {
     }
 
     async fn send_state(&self, _lock: &Lock, _request: StateRequest, _timeout: Duration) -> StateAnswer {
-        StateAnswer { outcome: StateOutcome::Failed(self.0.clone()), date: None }
+        StateAnswer::new(StateOutcome::Failed(self.0.clone()))
     }
 
     async fn warm_up(&self) {}

@@ -85,6 +85,8 @@ counters! {
     states_saved,
     /// States that were to be left with a release and were not.
     states_not_left,
+    /// States that were to be left with a release, and of which it is not known whether they were.
+    states_left_unknown,
     /// Requests sent to the store.
     requests,
     /// Requests that the store could not serve, throttled ones among them.
@@ -108,8 +110,9 @@ impl KeeperCounts {
     pub(super) const fn is_news(&self) -> bool {
         let of_acquisitions = self.contended + self.takeovers + self.busy + self.failed + self.grants_undone;
         let of_leases = self.lost + self.crash_releases + self.abandoned + self.expired;
-        let of_requests = self.errors + self.renewals_failed + self.release_failures + self.states_not_left;
-        of_acquisitions + of_leases + of_requests > 0
+        let of_requests = self.errors + self.renewals_failed + self.release_failures;
+        let of_states = self.states_not_left + self.states_left_unknown;
+        of_acquisitions + of_leases + of_requests + of_states > 0
     }
 }
 

@@ -92,6 +92,20 @@ pub(super) fn left_to_expire(lock: &Lock, owner: OwnerId, token: Option<u64>, re
     );
 }
 
+pub(super) fn state_not_left(lock: &Lock, reason: &str) {
+    tracing::warn!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        reason, "state not left"
+    );
+}
+
+pub(super) fn state_left_unknown(lock: &Lock, reason: &str) {
+    tracing::warn!(
+        target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
+        reason, "state left or not: no answer"
+    );
+}
+
 pub(super) fn silent(lock: &Lock, owner: OwnerId, max_silence: Option<Duration>) {
     tracing::warn!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::outbox::Outbox;
 use super::shared::{Shared, set};
-use super::terms::{check_key, check_table, subject};
+use super::subject::{check_key, check_table, subject};
 use super::wording::{self, cut_holder, failed, millis, millis_up};
 use crate::protocol::{HeldRow, HolderInfo, Look, Outcome, Request, Row, Standing};
 use crate::session::{FailKind, FromKeeper, Inspect, Inspected, RowState};

@@ -3,8 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counts::Counter;
+use super::state::StateSort;
 use crate::protocol::{Answer, Outcome, Request};
 use crate::session::Counted;
+use crate::store::{StateAnswer, StateOutcome};
 
 /// The counts of one lease, which its task adds to and its session reads.
 #[derive(Debug, Default)]
@@ -105,11 +107,8 @@ impl LeaseCounts {
 
     /// A request was answered, or there will be no answer.
     pub(super) fn ended(&self, sort: Sort, answer: &Answer) {
-        if let Some(millionths) = answer.consumed {
-            let units = if sort == Sort::Read { &self.read_units } else { &self.write_units };
-            units.told.add_one();
-            units.millionths.fetch_add(millionths, Ordering::Relaxed);
-        }
+        let units = if sort == Sort::Read { &self.read_units } else { &self.write_units };
+        units.add(answer.consumed);
         match &answer.outcome {
             Outcome::Refused { .. } => self.conditional_failures.add_one(),
             Outcome::Failed(_) => self.request_failures.add_one(),
@@ -126,6 +125,30 @@ impl LeaseCounts {
             (Sort::Renewal, _) => self.renewal_failures.add_one(),
             (Sort::Release, Outcome::Failed(_)) => self.cleanup_failures.add_one(),
             (Sort::Release | Sort::Read, _) => {}
+        }
+    }
+
+    /// A request about the lease's state goes out.
+    pub(super) fn sent_state(&self, sort: StateSort) {
+        match sort {
+            StateSort::Read => self.reads.add_one(),
+            StateSort::Write | StateSort::Release => self.writes.add_one(),
+        }
+    }
+
+    /// A request about the lease's state was answered, or there will be no answer.
+    pub(super) fn ended_state(&self, sort: StateSort, answer: &StateAnswer) {
+        self.write_units.add(answer.consumed.writes);
+        self.read_units.add(answer.consumed.reads);
+        match &answer.outcome {
+            StateOutcome::NotHeld(_) | StateOutcome::Changed(_) => self.conditional_failures.add_one(),
+            StateOutcome::Failed(_) => {
+                self.request_failures.add_one();
+                if sort == StateSort::Release {
+                    self.cleanup_failures.add_one();
+                }
+            }
+            StateOutcome::Written | StateOutcome::Read(_) => {}
         }
     }
 
@@ -163,6 +186,13 @@ impl LeaseCounts {
 }
 
 impl Consumption {
+    fn add(&self, millionths: Option<u64>) {
+        if let Some(millionths) = millionths {
+            self.told.add_one();
+            self.millionths.fetch_add(millionths, Ordering::Relaxed);
+        }
+    }
+
     fn get(&self) -> Option<u64> {
         (self.told.get() > 0).then(|| self.millionths.load(Ordering::Relaxed))
     }

@@ -108,6 +108,7 @@ impl MetricLine<'_> {
             given_back,
             states_saved,
             states_not_left,
+            states_left_unknown,
             requests,
             errors,
             throttles,
@@ -149,6 +150,7 @@ impl MetricLine<'_> {
             ("RowsNotFreed", Metric::Never, release_failures),
             ("StatesSaved", Metric::Never, states_saved),
             ("StatesNotLeft", Metric::Never, states_not_left),
+            ("StatesLeftUnknown", Metric::Never, states_left_unknown),
         ];
         let counts = counts.into_iter().filter(|(.., count)| *count > 0);
         let counts = counts.map(|(name, metric, count)| Member { name, metric, value: json!(count) });

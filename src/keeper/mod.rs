@@ -51,6 +51,8 @@ mod standing;
 #[cfg(feature = "in-process")]
 mod state;
 #[cfg(feature = "in-process")]
+mod subject;
+#[cfg(feature = "in-process")]
 mod tally;
 #[cfg(feature = "in-process")]
 mod tasks;

@@ -113,10 +113,12 @@ impl Requests {
         flight: Option<Flight>,
     ) {
         let mut flight = flight.unwrap_or_else(|| shared.wire.owe());
-        let (shared, lock, tally) = (shared.clone(), lock.clone(), self.tally.clone());
+        let (shared, lock) = (shared.clone(), lock.clone());
+        let (tally, counts) = (self.tally.clone(), self.counts.clone());
         let handle = self.tasks.spawn(async move {
-            let StateAnswer { outcome, date } =
-                shared.wire.send_state(&lock, StateRequest::Write(write), limit, Some(&mut flight), &tally).await;
+            let (write, counts) = (StateRequest::Write(write), (&*tally, &*counts));
+            let sent = shared.wire.send_state(&lock, write, limit, Some(&mut flight), counts);
+            let StateAnswer { outcome, date, .. } = sent.await;
             let answer = Answer::new(Outcome::Written { version: Version::Counter(0) }, date);
             (answer, Some(outcome), Some(flight))
         });

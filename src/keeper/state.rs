@@ -6,11 +6,13 @@
 mod answers;
 mod ask;
 mod leaving;
+mod sent;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 pub(super) use self::ask::{Ask, stateless};
+pub(super) use self::sent::{SentState, StateSort};
 use super::entropy::KernelEntropy;
 use super::wording;
 use crate::clock::{Mono, Now};
@@ -38,6 +40,8 @@ pub(super) struct States {
     /// The release's transaction, once it was decided on: it is the same each time that it is sent.
     leaving: Option<StateWrite>,
     releases: u32,
+    /// Whether the release's transaction was sent and had no answer.
+    leaving_unknown: bool,
 }
 
 /// The question or order that is being served.
@@ -62,8 +66,17 @@ pub(super) struct Told {
     pub(super) line: Option<FromKeeper>,
     /// The row belongs to another, as the store found it.
     pub(super) not_held: Option<Row>,
-    /// Why a state that was to be left is not.
-    pub(super) not_left: Option<String>,
+    /// Why a state that was to be left is not, or why that is not known.
+    pub(super) not_left: Option<NotLeft>,
+}
+
+/// Why a state that was to be left with the release is not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum NotLeft {
+    /// It was not written, and will not be.
+    No(String),
+    /// A transaction that writes it had no answer: it was applied, or it was not.
+    Unknown(String),
 }
 
 impl Told {
@@ -83,6 +96,7 @@ impl States {
             on_release: None,
             leaving: None,
             releases: 0,
+            leaving_unknown: false,
         }
     }
 

@@ -11,6 +11,7 @@ use super::any_store::{AnyStore, Boxed};
 use super::flights::{Flight, Flights};
 use super::lanes::Lanes;
 use super::lease_counts::{AttemptEnd, LeaseCounts, Sort};
+use super::state::{SentState, StateSort};
 use super::tally::Tally;
 use crate::clock::{Clock, Now};
 use crate::protocol::{Answer, Failure, FailureKind, Outcome, Request};
@@ -128,20 +129,17 @@ impl Wire {
         request: StateRequest,
         limit: Duration,
         flight: Option<&mut Flight>,
-        tally: &Tally,
+        counts: (&Tally, &LeaseCounts),
     ) -> StateAnswer {
         let withdrawn = std::future::pending();
         let asked = Asked { lane: self.lanes.enter_with_state(&request), limit, flight, withdrawn };
-        let count = || tally.counts.requests.add_one();
+        let sort = StateSort::of(&request);
+        let count = || SentState::new(counts, sort);
         let (sent, answer) = self.exchange(asked, count, |left| self.store.send_state_boxed(lock, request, left)).await;
-        let answer =
-            answer.unwrap_or_else(|failure| StateAnswer { outcome: StateOutcome::Failed(failure), date: None });
-        if sent.is_some() {
-            let failure = if let StateOutcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None };
-            if let Some(kind) = failure {
-                tally.counts.not_served(kind);
-            }
-            self.note(failure);
+        let answer = answer.unwrap_or_else(|failure| StateAnswer::new(StateOutcome::Failed(failure)));
+        if let Some(sent) = sent {
+            sent.end(&answer);
+            self.note(if let StateOutcome::Failed(failure) = &answer.outcome { Some(failure.kind) } else { None });
         }
         answer
     }

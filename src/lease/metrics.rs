@@ -27,9 +27,9 @@ const COUNTED_WITHIN: Duration = Duration::from_secs(1);
 pub struct LeaseMetrics {
     /// How long was waited for the lease.
     pub waited: Duration,
-    /// Writes that were sent.
+    /// Writes that were sent, transactions that save a state among them.
     pub write_requests: u64,
-    /// Reads that were sent: looks at a row that somebody else held.
+    /// Reads that were sent: looks at a row that somebody else held, and at the lease's state.
     pub read_requests: u64,
     /// Of the writes, the attempts to take the row.
     pub attempts: u64,

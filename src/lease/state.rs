@@ -8,7 +8,9 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::{Lease, Link, given_back};
-use crate::error::{Error, StateNotSerialized, StateTooLarge, StateUnconfirmed, StateUnsupported, refused};
+use crate::error::{
+    Error, StateNotSerialized, StateTooDeep, StateTooLarge, StateUnconfirmed, StateUnsupported, refused,
+};
 use crate::keeper::client::{Answer, Question, StateAnswer, Which};
 use crate::protocol::Format;
 use crate::session::RawState;
@@ -86,8 +88,8 @@ impl Lease {
     ///
     /// # Errors
     ///
-    /// As [`state`](Self::state), and [`StateTooLarge`] over 32 KiB of JSON, before anything is sent. [`StateUnconfirmed`]
-    /// when it may have been saved or not; with `LeaseLost` the last one may have been saved as well.
+    /// As [`state`](Self::state), and [`StateTooLarge`] over 32 KiB of JSON and [`StateTooDeep`] over 127 levels of it,
+    /// before anything is sent. [`StateUnconfirmed`] when it may have been saved or not; with `LeaseLost` the last one may have been saved as well.
     ///
     /// # Cancellation
     ///
@@ -115,11 +117,11 @@ impl Lease {
     /// was there before. Of a lease that was taken by hand it is written when that is released or dropped, unless by a panic.
     ///
     /// A release is never held back by it: where the state can't be written, the row is freed without it, which the
-    /// keeper's log tells (`state not left`). What must be known to be saved goes by [`save_state`](Self::save_state).
+    /// keeper's log tells (`state not left`; or `state left or not: no answer`, where that is not known). What must be known to be saved goes by [`save_state`](Self::save_state).
     ///
     /// # Errors
     ///
-    /// [`StateTooLarge`], [`StateUnsupported`], and what is known of the lease by now.
+    /// [`StateTooLarge`], [`StateTooDeep`], [`StateUnsupported`], and what is known of the lease by now.
     pub fn save_state_on_release<T: Serialize + ?Sized>(&self, state: &T) -> Result<(), Error> {
         let state = self.to_json(state)?;
         self.save_on_release(state.unless_null())
@@ -232,6 +234,10 @@ impl Lease {
         let (bytes, limit) = (state.get().len(), RawState::MAX_BYTES);
         if bytes > limit {
             return Err(StateTooLarge { key: self.key().clone(), bytes, limit }.into());
+        }
+        let (depth, limit) = (state.depth(), RawState::MAX_DEPTH);
+        if depth > limit {
+            return Err(StateTooDeep { key: self.key().clone(), depth, limit }.into());
         }
         Ok(state)
     }

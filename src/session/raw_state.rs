@@ -22,6 +22,10 @@ impl RawState {
     /// The longest state, in bytes of its JSON.
     pub const MAX_BYTES: usize = 32 * 1024;
 
+    /// How deep arrays and objects may lie within each other. Deeper ones can be written and not be read again: `serde_json`
+    /// stops there, as a reader that is built of calls has to somewhere.
+    pub const MAX_DEPTH: usize = 127;
+
     /// The JSON of a value.
     ///
     /// # Errors
@@ -45,6 +49,27 @@ impl RawState {
     #[must_use]
     pub fn get(&self) -> &str {
         self.0.get()
+    }
+
+    /// How deep arrays and objects lie within each other.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+        for byte in self.get().bytes() {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_text = !in_text,
+                _ if in_text => {}
+                b'[' | b'{' => {
+                    depth += 1;
+                    deepest = deepest.max(depth);
+                }
+                b']' | b'}' => depth -= 1,
+                _ => {}
+            }
+        }
+        deepest
     }
 
     /// What it stands for; `null` is no state.
@@ -140,6 +165,17 @@ mod tests {
         let state = RawState::parse("{\n  \"a\":\r\n \"\\n\" }").unwrap();
         let told = FromKeeper::State { id: 1, call: 1, value: Some(state) };
         assert_eq!(encode(&told).unwrap().iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+
+    #[test]
+    fn the_deepest_state_can_be_read_and_a_deeper_one_can_not() {
+        let nested = |depth: usize| format!("{}\"]\\\"[{{\"{}", "[".repeat(depth), "]".repeat(depth));
+        for (depth, is_read) in [(0, true), (RawState::MAX_DEPTH, true), (RawState::MAX_DEPTH + 1, false)] {
+            let state = RawState::parse(&nested(depth)).unwrap();
+            assert_eq!(state.depth(), depth);
+            assert_eq!(serde_json::from_str::<Value>(state.get()).is_ok(), is_read, "{depth}");
+        }
+        assert_eq!(RawState::parse(r#"{"a":{"b":[]},"c":[1,[2]],"d":{}}"#).unwrap().depth(), 3);
     }
 
     #[test]

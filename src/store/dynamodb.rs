@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::connection::{Connection, Connections};
 use super::errors::{ENDPOINT, ROUTE, failure};
 use super::row_format::{self, Item, RowFormat, Write, primary_key};
-use super::state::{StateAnswer, StateOutcome, StateRequest};
+use super::state::{Consumed, StateAnswer, StateOutcome, StateRequest};
 use super::usage::{Counters, StoreUsage};
 use super::witness::Witness;
 use super::write::{self, Reply};
@@ -253,7 +253,7 @@ impl Store for DynamoDb {
     async fn send_state(&self, lock: &Lock, request: StateRequest, limit: Duration) -> StateAnswer {
         let format = match format_of(&lock.table) {
             Ok(format) => format,
-            Err(failure) => return StateAnswer { outcome: StateOutcome::Failed(failure), date: None },
+            Err(failure) => return StateAnswer::new(StateOutcome::Failed(failure)),
         };
         self.usage.sent_state(&request);
         let (connection, witness) = (self.connections.current(), Witness::default());
@@ -261,11 +261,13 @@ impl Store for DynamoDb {
             let client = self.connections.client(&connection).await;
             state_transaction::send(client, format, lock, &request, &witness, &self.usage).await
         };
-        let outcome = within(limit, &connection, &lock.table, reply).await.unwrap_or_else(StateOutcome::Failed);
+        let (outcome, consumed) = within(limit, &connection, &lock.table, reply)
+            .await
+            .unwrap_or_else(|failure| (StateOutcome::Failed(failure), Consumed::default()));
         let failure = if let StateOutcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };
         self.usage.ended_state(&outcome);
         self.renew_credentials(failure, &connection);
-        StateAnswer { date: witness.date().filter(|_| was_answered(failure)), outcome }
+        StateAnswer { date: witness.date().filter(|_| was_answered(failure)), consumed, outcome }
     }
 
     /// Reads a key that nobody uses, from the table given to [`DynamoDb::warming`] or, without one, from a table that

@@ -29,7 +29,8 @@ use crate::session::Table;
 
 pub use dynamodb::{DynamoDb, FoundRow, Look, Page, Position, Scan};
 pub use state::{
-    STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease, state_key,
+    Consumed, STATE_SUFFIX, SeenState, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, WithRelease,
+    state_key,
 };
 pub use usage::StoreUsage;
 
@@ -79,7 +80,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     ) -> impl Future<Output = StateAnswer> + Send {
         let _ = (lock, request, timeout);
         let failure = Failure::new(FailureKind::Rejected, "this store keeps no states");
-        std::future::ready(StateAnswer { outcome: StateOutcome::Failed(failure), date: None })
+        std::future::ready(StateAnswer::new(StateOutcome::Failed(failure)))
     }
 
     /// Makes the connection ahead of the first request, as far as that goes without knowing a table.

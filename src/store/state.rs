@@ -83,6 +83,26 @@ pub struct StateAnswer {
     pub outcome: StateOutcome,
     /// The answer's `Date` in seconds since the Unix epoch, if it has one that serves.
     pub date: Option<u64>,
+    /// What it consumed.
+    pub consumed: Consumed,
+}
+
+impl StateAnswer {
+    /// An answer that tells neither when it was given nor what it consumed.
+    #[must_use]
+    pub const fn new(outcome: StateOutcome) -> Self {
+        Self { outcome, date: None, consumed: Consumed { writes: None, reads: None } }
+    }
+}
+
+/// What a request about a state consumed, in millionths of a capacity unit; `None` where the store does not tell. Nothing
+/// is told of a transaction that was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Consumed {
+    /// Write capacity.
+    pub writes: Option<u64>,
+    /// Read capacity: a read's, and that of a transaction which was applied before and is sent again.
+    pub reads: Option<u64>,
 }
 
 /// What came of a request about a state.

@@ -10,7 +10,7 @@ use super::Lock;
 use super::errors::failure;
 use super::leasehold_state_v1::{self as format, ROW, STATE};
 use super::row_format::{RowFormat, primary_key};
-use super::state::{StateOutcome, StateRequest, StateWrite, state_key};
+use super::state::{Consumed, StateOutcome, StateRequest, StateWrite, state_key};
 use super::text::printable;
 use super::usage::Counters;
 use super::witness::Witness;
@@ -24,10 +24,10 @@ pub(super) async fn send(
     request: &StateRequest,
     witness: &Witness,
     usage: &Counters,
-) -> StateOutcome {
+) -> (StateOutcome, Consumed) {
     if !rows.format().abilities().state {
         let message = format!("the row format `{}` has no place for a state", rows.format());
-        return StateOutcome::Failed(Failure::new(FailureKind::Rejected, message));
+        return nothing(StateOutcome::Failed(Failure::new(FailureKind::Rejected, message)));
     }
     match request {
         StateRequest::Read => read(client, lock, witness, usage).await,
@@ -35,7 +35,7 @@ pub(super) async fn send(
     }
 }
 
-async fn read(client: &Client, lock: &Lock, witness: &Witness, usage: &Counters) -> StateOutcome {
+async fn read(client: &Client, lock: &Lock, witness: &Witness, usage: &Counters) -> (StateOutcome, Consumed) {
     let reply = client
         .get_item()
         .table_name(&lock.table.name)
@@ -48,10 +48,10 @@ async fn read(client: &Client, lock: &Lock, witness: &Witness, usage: &Counters)
         .await;
     match reply {
         Ok(output) => {
-            usage.read(output.consumed_capacity());
-            StateOutcome::Read(format::decode(output.item()))
+            let reads = usage.read(output.consumed_capacity());
+            (StateOutcome::Read(format::decode(output.item())), Consumed { writes: None, reads })
         }
-        Err(error) => StateOutcome::Failed(failure(&error, witness, "GetItem", &lock.table)),
+        Err(error) => nothing(StateOutcome::Failed(failure(&error, witness, "GetItem", &lock.table))),
     }
 }
 
@@ -62,10 +62,10 @@ async fn transact(
     write: &StateWrite,
     witness: &Witness,
     usage: &Counters,
-) -> StateOutcome {
+) -> (StateOutcome, Consumed) {
     let operations = match format::operations(lock, write) {
         Ok(operations) => operations,
-        Err(error) => return StateOutcome::Failed(Failure::new(FailureKind::Rejected, error.to_string())),
+        Err(error) => return nothing(StateOutcome::Failed(Failure::new(FailureKind::Rejected, error.to_string()))),
     };
     let reply = client
         .transact_write_items()
@@ -77,14 +77,14 @@ async fn transact(
         .send()
         .await;
     match reply {
-        Ok(output) => {
-            for consumed in output.consumed_capacity() {
-                usage.wrote(Some(consumed));
-            }
-            StateOutcome::Written
-        }
-        Err(error) => unapplied(&error, rows, lock, write, witness),
+        Ok(output) => (StateOutcome::Written, usage.transacted(output.consumed_capacity())),
+        Err(error) => nothing(unapplied(&error, rows, lock, write, witness)),
     }
+}
+
+/// DynamoDB tells nothing of what consumed without being applied.
+fn nothing(outcome: StateOutcome) -> (StateOutcome, Consumed) {
+    (outcome, Consumed::default())
 }
 
 fn unapplied(

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 
-use super::state::{StateOutcome, StateRequest};
+use super::state::{Consumed, StateOutcome, StateRequest};
 use crate::protocol::{Outcome, Request};
 
 /// What a store asked of DynamoDB since it was made.
@@ -110,6 +110,27 @@ impl Counters {
         add(&self.read_parts, consumed)
     }
 
+    /// A transaction was answered; tells what it consumed. One that was applied before consumes reads, and says so:
+    /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
+    pub(super) fn transacted(&self, consumed: &[ConsumedCapacity]) -> Consumed {
+        let mut sum = Consumed::default();
+        for of_table in consumed {
+            let reads = of_table.read_capacity_units();
+            let writes = of_table.write_capacity_units();
+            // An endpoint that does not tell them apart means writes.
+            let writes = if reads.is_none() && writes.is_none() { of_table.capacity_units() } else { writes };
+            for (units, counter, sum) in
+                [(writes, &self.write_parts, &mut sum.writes), (reads, &self.read_parts, &mut sum.reads)]
+            {
+                if let Some(parts) = units.map(parts) {
+                    counter.fetch_add(parts, Ordering::Relaxed);
+                    *sum = Some(sum.unwrap_or(0) + parts);
+                }
+            }
+        }
+        sum
+    }
+
     /// The counters as they stand.
     pub(super) fn snapshot(&self) -> StoreUsage {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -129,9 +150,13 @@ impl Counters {
     }
 }
 
-/// `as` saturates, and takes what is no number for 0.
 fn add(to: &AtomicU64, consumed: Option<&ConsumedCapacity>) -> Option<u64> {
-    let parts = (consumed.and_then(ConsumedCapacity::capacity_units)? * PARTS).round() as u64;
+    let parts = parts(consumed.and_then(ConsumedCapacity::capacity_units)?);
     to.fetch_add(parts, Ordering::Relaxed);
     Some(parts)
+}
+
+/// `as` saturates, and takes what is no number for 0.
+fn parts(units: f64) -> u64 {
+    (units * PARTS).round() as u64
 }

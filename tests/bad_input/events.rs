@@ -76,6 +76,22 @@ fn cases() -> Vec<Case<Input>> {
             "what it has there is `Records`; SQS messages and a stream's records have a key each with `per_record`",
             0,
         ),
+        case(
+            WrongVersion,
+            key("{Records[0].body.orderId}", r#"{"Records":[{"body":"{\"orderId\":\"1\"}"}]}"#),
+            "KeyInvalid",
+            "`Records[0].body` is a string, so the event has no `Records[0].body.orderId` for the lock key: it must be an \
+             object, or the path be corrected; SQS messages and a stream's records have a key each with `per_record`, whose \
+             template begins within the record",
+            0,
+        ),
+        case(
+            WrongVersion,
+            key("{Records[0].kinesis.orderId}", r#"{"Records":[{"kinesis":{"data":"e30="}}]}"#),
+            "KeyNotFound",
+            "what it has there is `data`; SQS messages and a stream's records have a key each with `per_record`",
+            0,
+        ),
         case(Oversized, key(ID, many), "KeyNotFound", "`name_0009`, 990 more", 0),
         case(
             Other,

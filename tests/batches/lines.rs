@@ -1,10 +1,13 @@
 //! FIFO queues and streams: what is behind a failed record waits with it, and is not run.
 
+use std::time::Duration;
+
+use lambda_runtime::tower::{Layer as _, Service as _};
 use leasehold::layer::batch::ReportBatchItemFailures;
 use leasehold::testing::{Happened, TestKeeper};
 use serde_json::json;
 
-use crate::stage::{asked, dynamodb, in_group, kinesis, per_message, run, settings};
+use crate::stage::{Said, asked, batch, dynamodb, in_group, kinesis, per_message, reported, run, settings, told};
 
 #[tokio::test]
 async fn a_failed_message_takes_the_later_ones_of_its_group_along() {
@@ -96,4 +99,21 @@ async fn a_key_that_is_needed_twice_is_given_back_before_it_is_asked_for_again()
     let released = |happened: &Happened| matches!(happened, Happened::Released { key, .. } if key == "a");
     let asked_again = happened.iter().rposition(|happened| *happened == asked);
     assert!(happened.iter().position(released) < asked_again, "it was busy with itself: {happened:?}");
+}
+
+/// As many as a stream brings at most, each with a key of its own: one after the other.
+#[tokio::test]
+async fn a_stream_of_ten_thousand_keys_is_worked_through_in_its_order() {
+    let keeper = TestKeeper::new();
+    let layer = settings("{kinesis.data.id}", &keeper).per_record(ReportBatchItemFailures).build().unwrap();
+    let name = |n: usize| format!("{n:05}");
+    let records = (0..10_000).map(|n| kinesis(&name(n), &json!({ "id": name(n) })));
+    let said = Said::default();
+    let mut service = layer.layer(told(said.clone(), keeper.clone()));
+    // Each has its share of the time that there is: more than Lambda gives, so that no share is too short on a busy machine.
+    let event = keeper.event_within(batch(records), Duration::from_secs(1_000_000));
+    let reported = reported(service.call(event).await.unwrap());
+    assert!(reported.is_empty(), "{} were reported, {:?} first", reported.len(), reported.first());
+    let expected: Vec<_> = (0..10_000).flat_map(|n| [format!("+{}", name(n)), format!("-{}", name(n))]).collect();
+    assert!(said.all() == expected, "in their order");
 }

@@ -11,6 +11,7 @@
 mod cells;
 
 mod acquire;
+mod capacity;
 mod credentials;
 mod kept_alive;
 mod park;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use leasehold::keeper::{Keeper, Peer};
 use leasehold::protocol::{HolderInfo, OwnerId};
 use leasehold::session::{
-    Acquire, CheckAnswer, FailKind, FromKeeper, LineReader, LineWriter, OnCrash, PollingMs, RawState, ReleaseReason,
-    Table, ToKeeper, VersionRange,
+    Acquire, CheckAnswer, Counted, FailKind, FromKeeper, LineReader, LineWriter, OnCrash, PollingMs, RawState,
+    ReleaseReason, Table, ToKeeper, VersionRange,
 };
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -192,6 +192,15 @@ impl Session {
         match self.next().await {
             FromKeeper::State { call: 99, value, .. } => value.map(|value| value.get().to_owned()),
             line => panic!("no state: {line:?}"),
+        }
+    }
+
+    /// What its lease has taken up to now.
+    pub async fn counted(&mut self) -> Counted {
+        self.send(ToKeeper::Count { id: 1 }).await;
+        match self.next().await {
+            FromKeeper::Counted(counted) => *counted,
+            line => panic!("no counts: {line:?}"),
         }
     }
 

@@ -39,7 +39,11 @@ impl Stage {
         Self { proxy, dynamodb }
     }
 
-    fn keeper(url: &str) -> Keeper {
+    pub fn url(&self) -> &str {
+        self.dynamodb.url()
+    }
+
+    pub fn keeper(url: &str) -> Keeper {
         let store = DynamoDb::with_config(sdk_config(url));
         Keeper::new(store, Arc::new(SystemClock::new()), Arc::new(PlainHome), KeeperOptions::default())
     }

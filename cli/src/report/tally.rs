@@ -1,4 +1,4 @@
-//! What lines add up to.
+//! What the events in a log add up to: by key and by reason, which metrics don't tell.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,6 @@ const REASONS: usize = 200;
 /// The counts.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    pub(super) lines: u64,
     pub(super) events: u64,
     pub(super) first: Option<String>,
     pub(super) last: Option<String>,

@@ -327,3 +327,27 @@ fn the_memory_is_bounded_and_keeps_the_latest() {
 fn a_report_that_nobody_asked_for_changes_nothing() {
     check(&[(0, &[Settled, Ended(A)], Out), (1, &[Hello, Invoke("r", Some(3_000)), Settled], Wait(51))]);
 }
+
+#[test]
+fn what_was_waited_for_in_vain_is_told_and_nothing_else_is() {
+    let through = |events: &[(u64, Event)]| {
+        let mut hold = Hold::default();
+        for (ms, event) in events {
+            apply(&mut hold, *ms, *event);
+        }
+        // To Next, however long it takes.
+        for ms in [0, 50, 100, 60_000] {
+            if let Step::Settle { .. } = hold.poll(at(ms).mono) {
+                hold.handle_settled();
+                assert_eq!(hold.poll(at(ms).mono), Step::Next);
+                break;
+            }
+        }
+        (hold.take_in_vain(), hold.take_in_vain())
+    };
+    let invoke = (0, Invoke("r", None));
+    assert_eq!(through(&[(0, Hello), invoke]), (true, false), "once each time");
+    assert_eq!(through(&[(0, Hello), invoke, (40, Began(A, "r")), (45, Ended(A))]), (false, false));
+    assert_eq!(through(&[(0, Began(A, "r")), (0, Ended(A)), invoke]), (false, false), "its session came before it");
+    assert_eq!(through(&[invoke]), (false, false), "a function without a layer");
+}

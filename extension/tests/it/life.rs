@@ -74,6 +74,23 @@ async fn running_out_of_descriptors_passes() {
 }
 
 #[tokio::test]
+async fn a_layer_that_begins_no_session_is_told_what_that_costs_and_what_to_do() {
+    let (mut api, place) = (FakeApi::start().await, Place::new());
+    let mut extension = Extension::start(&place, api.address(), &[]);
+    let mut call = api.ready().await;
+    let mut layer = UnixStream::connect(place.socket()).await.unwrap();
+    layer.write_all(b"{\"type\":\"hello\",\"versions\":{\"min\":1,\"max\":1}}\n").await.unwrap();
+    assert_eq!(soon(layer.read_u8()).await.unwrap(), b'{');
+    for request_id in ["r-1", "r-2"] {
+        call.invoke(request_id, 0);
+        call = api.next().await;
+    }
+    extension.said("put `RouteLayer::session()` around the whole router").await;
+    call.shutdown();
+    assert_eq!(extension.exited().await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn a_bad_api_address_is_told_and_ends_nothing() {
     let place = Place::new();
     let mut extension = Extension::start(&place, "not an address", &[]);

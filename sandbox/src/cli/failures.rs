@@ -1,26 +1,20 @@
-//! Why an environment failed, for those who asked for no timeline: what its processes wrote.
+//! Why an environment failed: what its processes wrote, as a whole for those who asked for no timeline, and their last words
+//! for the others, who would have to look for them.
 
 use std::io::{self, Write};
 
-use leasehold_sandbox::{Event, EventKind, Line, Log, Outcome};
+use leasehold_sandbox::{EnvironmentId, Event, EventKind, Line, Log, Outcome, Process, Stream};
 
 /// More than this many lines of an environment's processes are not shown.
 const MOST_LINES: usize = 20;
+/// Nor more of them twice.
+const MOST_LAST_WORDS: usize = 8;
 
 /// What the caller of a handler that failed by itself is told says enough. An environment that could not start, or that
 /// ended under its handler, is only explained by what its processes wrote.
 pub(super) fn explain(log: &Log, outcomes: &[Outcome], colour: bool) -> io::Result<()> {
-    let by_itself = |outcome: &&Outcome| {
-        let lambdas_own =
-            |error_type: &str| ["Runtime.", "Extension.", "Sandbox."].iter().any(|o| error_type.starts_with(o));
-        outcome.error_type().is_some_and(lambdas_own)
-    };
-    let mut environments: Vec<_> =
-        outcomes.iter().filter(by_itself).filter_map(|outcome| outcome.environment).collect();
-    environments.sort_unstable();
-    environments.dedup();
     let events = log.events();
-    for environment in environments {
+    for environment in failed(outcomes, &["Runtime.", "Extension.", "Sandbox."]) {
         let is_telling = |event: &&Event| {
             event.environment == Some(environment)
                 && matches!(
@@ -34,4 +28,41 @@ pub(super) fn explain(log: &Log, outcomes: &[Outcome], colour: bool) -> io::Resu
         }
     }
     Ok(())
+}
+
+/// The last lines of a function that ended instead of answering: a setting that its `build()` refused, most often.
+pub(super) fn last_words(log: &Log, outcomes: &[Outcome]) -> io::Result<()> {
+    let events = log.events();
+    for environment in failed(outcomes, &["Runtime."]) {
+        let said: Vec<_> = events
+            .iter()
+            .filter(|event| event.environment == Some(environment))
+            .filter_map(|event| match &event.kind {
+                EventKind::Output { process: Process::Runtime, stream: Stream::Stderr, line } => {
+                    Some((event.init, line))
+                }
+                _ => None,
+            })
+            .collect();
+        // It was started more than once, and said the same each time.
+        let said: Vec<_> = said.iter().filter(|(init, _)| said.last().is_some_and(|(last, _)| init == last)).collect();
+        if said.is_empty() {
+            continue;
+        }
+        writeln!(io::stderr(), "The function's last words:")?;
+        for (_, line) in &said[said.len().saturating_sub(MOST_LAST_WORDS)..] {
+            writeln!(io::stderr(), "  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The environments in which an invocation failed by an error that begins like one of these.
+fn failed(outcomes: &[Outcome], beginnings: &[&str]) -> Vec<EnvironmentId> {
+    let is_one = |error_type: &str| beginnings.iter().any(|beginning| error_type.starts_with(beginning));
+    let failed = outcomes.iter().filter(|outcome| outcome.error_type().is_some_and(is_one));
+    let mut environments: Vec<_> = failed.filter_map(|outcome| outcome.environment).collect();
+    environments.sort_unstable();
+    environments.dedup();
+    environments
 }

@@ -97,7 +97,8 @@ pub(super) struct Invoke {
     #[arg(long, value_name = "NAME", default_value = "sandbox")]
     name: String,
 
-    /// An environment variable for function and extension, as often as needed.
+    /// An environment variable for function and extension, as often as needed; it wins over what is set otherwise, as
+    /// LEASEHOLD_TABLE by --table. An empty LEASEHOLD_TABLE is as good as none, for a function that names its table itself.
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     variables: Vec<(String, String)>,
 
@@ -146,6 +147,9 @@ pub(super) struct Invoke {
     quiet: bool,
 }
 
+/// The variable that names the lock table.
+const TABLE: &str = "LEASEHOLD_TABLE";
+
 /// How long `--held` holds: longer than anybody waits.
 const HELD: Duration = Duration::from_secs(600);
 
@@ -167,6 +171,14 @@ impl Invoke {
             (None, Some(name)) => Function::Example(name),
             (None, None) => return Err(CommandError::Usage("give --function or --example".to_owned())),
         };
+        if let Some((name, value)) = self.variables.iter().rfind(|(name, _)| name == TABLE) {
+            writeln!(
+                io::stderr(),
+                "{name}={value:?} by --env: the function is not told of the table `{}`, which is the one made and shown here \
+                 (--table)",
+                self.table
+            )?;
+        }
         let programs = Programs::of(function, &self.extension, self.no_extension).await?;
         let sandbox = self.builder(programs, events.len()).start().await?;
         if self.endpoint_url.is_none() || self.create_table {
@@ -188,6 +200,8 @@ impl Invoke {
         .await?;
         if self.quiet {
             failures::explain(sandbox.log(), &outcomes, colour)?;
+        } else {
+            failures::last_words(sandbox.log(), &outcomes)?;
         }
         if self.rows {
             let mut out = io::stderr().lock();
@@ -217,7 +231,7 @@ impl Invoke {
                 Order::ExtensionFirst => InvokeOrder::ExtensionFirst,
                 Order::AfterHandler => InvokeOrder::AfterHandler,
             })
-            .env("LEASEHOLD_TABLE", &self.table);
+            .env(TABLE, &self.table);
         if self.managed_instances {
             builder = builder.managed_instances(self.concurrency);
         }

@@ -19,9 +19,30 @@ const SHOWN: usize = 40;
 /// How many breaks are told one by one.
 const TOLD: usize = 10;
 
+/// What `--json` prints, member by member.
+const JSON: &str = "\
+--json prints one object. Members are only added, within a major version:
+  seed, environments, keys, lease_ms       the settings
+  took_ms                                  without the quiet at the end
+  invocations                              how many ended, by `ok` or the error's type; `ended`: all of them
+  request_faults, process_faults           how many, by kind; `faults`: all of them
+  requests                                 to DynamoDB, by their step
+  granted, takeovers                       locks granted, and those of them that were taken over
+  released                                 rows freed, by why
+  lost                                     locks lost, as [why, beside which faults, how many]; `losses`: all of them
+  metrics                                  the counts of the keepers' lines, added up by their names in docs/metrics.md;
+                                           StillHeld and AttemptsPending as the last lines say
+  metric_lines, metric_keepers             how many lines, by how many keepers
+  claims                                   times that an invocation was witnessed to hold its key
+  longest_wait_ms, longest_invocation_ms   until a grant; until an answer
+  breaks                                   each broken promise: invariant, key (or null), what
+
+Files in --logs: metrics.jsonl has the keepers' lines of metrics, as `leaseholdctl report` reads them; witness.jsonl what the
+functions were told to believe.";
+
 /// Let many environments contend for a few keys while requests and processes fail, and count broken promises.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = format!("\
 Builds the extension and the soak's function first. An independent witness sees for how long each handler was told to hold \
 its key: no two may believe it at the same time, tokens must rise, every invocation must have a known outcome, and in the \
 end every key must be free to have. Ctrl-C ends it early, with the figures so far. Exits with 0 if nothing was broken, else with 1; then the key's history, the seed and \
@@ -30,7 +51,9 @@ the logs are shown. Progress goes to standard error, the table to standard outpu
 Examples:
   leasehold-sandbox soak
   leasehold-sandbox soak --invocations 100000 --seed 7
-  leasehold-sandbox soak --duration 10m --faults 10 --process-faults 3 --json")]
+  leasehold-sandbox soak --duration 10m --faults 10 --process-faults 3 --json
+
+{JSON}"))]
 pub(super) struct Soak {
     /// How many environments contend, each with a function and an extension.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = at_least_one)]
@@ -235,4 +258,18 @@ fn percent(text: &str) -> Result<f64, String> {
 fn lease(text: &str) -> Result<Duration, String> {
     let lease = duration::parse(text)?;
     if lease < Duration::from_millis(500) { Err("a lease lasts at least 500ms".to_owned()) } else { Ok(lease) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_member_of_the_figures_is_described() {
+        let figures = Figures::default().to_json();
+        let described: Vec<_> = JSON.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+        for member in figures.as_object().into_iter().flat_map(serde_json::Map::keys) {
+            assert!(described.contains(&member.as_str()), "{member}");
+        }
+    }
 }

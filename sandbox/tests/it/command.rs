@@ -64,6 +64,29 @@ fn a_failed_invocation_is_told_by_the_exit_status() {
 }
 
 #[test]
+fn a_function_that_ends_before_it_serves_has_its_last_words_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let event = event(&directory, "event.json", &json!({}));
+    let output = invoke(&["--event", &event, "--env", "DOUBLE_INIT=complain"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(text(&output.stdout).contains("Runtime.ExitError"));
+    let told = errors.split("The function's last words:\n").nth(1).unwrap_or_else(|| panic!("{errors}"));
+    assert!(told.starts_with("  Error: the double was told to end\n"), "{errors}");
+    assert_eq!(told.matches("told to end").count(), 1, "once, however often it was started: {errors}");
+}
+
+#[test]
+fn a_table_that_the_function_is_not_told_of_is_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let event = event(&directory, "event.json", &steps(&["env:LEASEHOLD_TABLE"]));
+    let output = invoke(&["--event", &event, "--quiet", "--env", "LEASEHOLD_TABLE="]);
+    assert!(text(&output.stdout).contains("\"LEASEHOLD_TABLE\":\"\""), "{}", text(&output.stdout));
+    let errors = text(&output.stderr);
+    assert!(errors.contains("LEASEHOLD_TABLE=\"\" by --env") && errors.contains("`leasehold`"), "{errors}");
+}
+
+#[test]
 fn quiet_and_standard_input() {
     let function = double();
     let arguments = ["invoke", "--quiet", "--no-extension", "--event", "-", "--function", function.to_str().unwrap()];

@@ -6,10 +6,11 @@ use tokio::task::JoinSet;
 
 use super::{Assignment, LeaseTask};
 use crate::keeper::desk::GiveBack;
+use crate::keeper::event_log;
 use crate::keeper::flights::Flight;
 use crate::keeper::machine::Machine;
 use crate::keeper::requests::Purpose;
-use crate::keeper::state::{Ask, Told};
+use crate::keeper::state::{Ask, NotLeft, Told};
 use crate::protocol::{Failure, FailureKind, Outcome, Request, Version};
 use crate::store::{StateAnswer, StateOutcome, StateRequest, StateWrite};
 
@@ -35,7 +36,7 @@ impl StateRequests {
             // A store that panics has not answered; the transaction may have been applied.
             Err(error) => {
                 let failure = Failure::new(FailureKind::Connection, format!("the store failed: {error}"));
-                StateAnswer { outcome: StateOutcome::Failed(failure), date: None }
+                StateAnswer::new(StateOutcome::Failed(failure))
             }
         })
     }
@@ -62,10 +63,10 @@ impl LeaseTask {
         let Some(request) = self.states.poll_request(now, holder.owner(), may_write) else { return };
         let limit = LONGEST.min(self.to.terms.settings.lease / 3).min(left).max(SHORTEST);
         let (shared, lock) = (self.to.shared.clone(), self.to.terms.lock.clone());
-        let tally = self.to.tally.clone();
+        let (tally, counts) = (self.to.tally.clone(), self.to.counts.clone());
         let mut flight = matches!(request, StateRequest::Write(_)).then(|| shared.wire.owe());
         self.state_requests.0.spawn(async move {
-            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), &tally).await;
+            let answer = shared.wire.send_state(&lock, request, limit, flight.as_mut(), (&tally, &counts)).await;
             (answer, flight)
         });
     }
@@ -89,8 +90,8 @@ impl LeaseTask {
 
     /// The lease is over, or on its way back: nothing more is asked or saved under it.
     pub(super) fn end_states(&mut self, reason: &str) {
-        if self.states.has_to_leave() {
-            self.note_not_left(reason);
+        if let Some(not_left) = self.states.left_behind(reason) {
+            self.note_not_left(&not_left);
         }
         for line in self.states.end(reason) {
             self.to.outbox.tell(&line);
@@ -119,11 +120,18 @@ impl LeaseTask {
         }
     }
 
-    fn note_not_left(&self, reason: &str) {
+    fn note_not_left(&self, not_left: &NotLeft) {
         let Assignment { tally, terms, .. } = &self.to;
-        tally.counts.states_not_left.add_one();
-        let (table, key, request_id) = (&terms.lock.table.name, &terms.lock.key, &terms.lock.holder.request_id);
-        tracing::warn!(target: "leasehold::keeper", %table, %key, %request_id, reason, "state not left");
+        match not_left {
+            NotLeft::No(reason) => {
+                tally.counts.states_not_left.add_one();
+                event_log::state_not_left(&terms.lock, reason);
+            }
+            NotLeft::Unknown(reason) => {
+                tally.counts.states_left_unknown.add_one();
+                event_log::state_left_unknown(&terms.lock, reason);
+            }
+        }
     }
 
     /// What a release that was sent together with a state came to, for the machine.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Ask, Current, FIRST_PAUSE, States, Told};
+use super::{Ask, Current, FIRST_PAUSE, NotLeft, States, Told};
 use crate::clock::Now;
 use crate::keeper::wording;
 use crate::protocol::{Failure, Unusable};
@@ -21,8 +21,9 @@ impl States {
     pub(in crate::keeper) fn handle_answer(&mut self, now: Now, answer: StateAnswer) -> Told {
         let is_left = self.current.as_ref().is_some_and(|current| matches!(current.ask, Ask::Leave { .. }));
         let mut told = self.handle_the_answer(now, answer);
-        if is_left && let Some(FromKeeper::StateFailed { message, .. }) = told.line.take() {
-            told.not_left = Some(message);
+        if is_left && let Some(FromKeeper::StateFailed { kind, message, .. }) = told.line.take() {
+            let not_left = if kind == FailKind::Unconfirmed { NotLeft::Unknown } else { NotLeft::No };
+            told.not_left = Some(not_left(message));
         }
         told
     }

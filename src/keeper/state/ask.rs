@@ -1,6 +1,7 @@
 //! What is asked about a lease's state, and where there can be none.
 
-use crate::keeper::terms::{MAX_KEY, Terms};
+use crate::keeper::subject::MAX_KEY;
+use crate::keeper::terms::Terms;
 use crate::session::RawState;
 use crate::store::{STATE_SUFFIX, state_key};
 
@@ -31,7 +32,12 @@ impl Ask {
             return None;
         };
         let (bytes, most) = (value.get().len(), RawState::MAX_BYTES);
-        (bytes > most).then(|| format!("the state has {bytes} bytes of JSON, and at most {most} are kept"))
+        if bytes > most {
+            return Some(format!("the state has {bytes} bytes of JSON, and at most {most} are kept"));
+        }
+        let (depth, most) = (value.depth(), RawState::MAX_DEPTH);
+        (depth > most)
+            .then(|| format!("the state's arrays and objects go {depth} deep, and at most {most} can be read"))
     }
 }
 

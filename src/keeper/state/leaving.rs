@@ -1,6 +1,6 @@
 //! A state that is left with the release, or in its place where the row stays held.
 
-use super::{Ask, States};
+use super::{Ask, NotLeft, States};
 use crate::clock::Now;
 use crate::keeper::entropy::KernelEntropy;
 use crate::protocol::{Entropy as _, OwnerId};
@@ -23,9 +23,18 @@ impl States {
     }
 
     /// Whether a state that was to be left is not written yet.
-    pub(in crate::keeper) fn has_to_leave(&self) -> bool {
+    fn has_to_leave(&self) -> bool {
         let asks = self.current.iter().map(|current| &current.ask).chain(&self.waiting);
         asks.into_iter().any(|ask| matches!(ask, Ask::Leave { .. }))
+    }
+
+    /// What is told of a state that was to be left, if the lease ends now and for this reason.
+    pub(in crate::keeper) fn left_behind(&self, reason: &str) -> Option<NotLeft> {
+        let current = self.current.as_ref().filter(|current| matches!(current.ask, Ask::Leave { .. }));
+        let is_unknown =
+            current.is_some_and(|current| current.unknown || (current.in_flight && current.write.is_some()));
+        let not_left = if is_unknown { NotLeft::Unknown } else { NotLeft::No };
+        self.has_to_leave().then(|| not_left(reason.to_owned()))
     }
 
     /// The transaction that the release is to be sent as, if a state was to be left with it.
@@ -50,11 +59,21 @@ impl States {
 
     /// What came of the release's transaction; why the state is not left, if it is given up so that the row is freed all
     /// the same.
-    pub(in crate::keeper) fn handle_released(&mut self, outcome: &StateOutcome) -> Option<String> {
+    ///
+    /// A refusal is sure even after an attempt without an answer: that one, had it been applied, would have been found by
+    /// its token, and meets the same condition if it comes late.
+    pub(in crate::keeper) fn handle_released(&mut self, outcome: &StateOutcome) -> Option<NotLeft> {
+        if let StateOutcome::Failed(failure) = outcome {
+            self.leaving_unknown |= failure.kind.may_have_landed();
+            if failure.kind.is_transient() && self.releases < MOST_RELEASES {
+                return None;
+            }
+        }
         let reason = match outcome {
             StateOutcome::Written | StateOutcome::Read(_) => None,
-            StateOutcome::Failed(failure) if failure.kind.is_transient() && self.releases < MOST_RELEASES => {
-                return None;
+            StateOutcome::Failed(failure) if self.leaving_unknown => {
+                self.leaving = None;
+                return Some(NotLeft::Unknown(failure.to_string()));
             }
             StateOutcome::Failed(failure) => Some(failure.to_string()),
             StateOutcome::NotHeld(_) => Some("the lease was not held any more".to_owned()),
@@ -62,6 +81,6 @@ impl States {
             StateOutcome::Changed(_) => Some("the state is not the one that was read".to_owned()),
         };
         self.leaving = None;
-        reason
+        reason.map(NotLeft::No)
     }
 }

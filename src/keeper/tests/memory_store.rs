@@ -318,7 +318,7 @@ impl Store for MemoryStore {
             outcome.filter(|_| fate.failed.is_none()).unwrap_or_else(|| failed(kind))
         });
         let outcome = outcome.await.unwrap_or_else(|_| failed(FailureKind::Timeout));
-        StateAnswer { outcome, date: Some(self.clock.now().wall.as_millis() / 1000) }
+        StateAnswer { date: Some(self.clock.now().wall.as_millis() / 1000), ..StateAnswer::new(outcome) }
     }
 
     async fn warm_up(&self) {}

@@ -110,7 +110,8 @@ async fn a_state_for_the_release_is_saved_before_a_key_that_stays_held() {
         // It is parked in any case: whoever is late must find it held.
         let counts = world.keeper.counts();
         let saved = if is_answered { (1, 1, 0) } else { (1, 0, 1) };
-        assert_eq!((counts.parked, counts.states_saved, counts.states_not_left), saved);
+        assert_eq!((counts.parked, counts.states_saved, counts.states_left_unknown), saved);
+        assert_eq!(counts.states_not_left, 0);
         assert_eq!(world.store.value("a").as_deref(), is_answered.then_some("7"));
     }
 }
@@ -295,7 +296,9 @@ async fn a_release_waits_for_a_state_under_way_but_not_for_long_and_a_crash_does
 
 #[tokio::test(start_paused = true)]
 async fn a_release_is_not_held_back_by_a_state_that_cannot_be_written() {
-    for kind in [FailureKind::AccessDenied, FailureKind::Throttled, FailureKind::Timeout] {
+    for (kind, unknown) in
+        [(FailureKind::AccessDenied, false), (FailureKind::Throttled, false), (FailureKind::Timeout, true)]
+    {
         let world = World::new();
         let mut client = holder(&world).await;
         client.send(&save(1, Some("1"), true)).await;
@@ -304,10 +307,26 @@ async fn a_release_is_not_held_back_by_a_state_that_cannot_be_written() {
         client.release(1, ReleaseReason::Finished, true).await;
         assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
         assert!(world.store.is_free("a"), "{kind:?}");
-        assert_eq!(world.keeper.counts().states_not_left, 1);
+        let counts = world.keeper.counts();
+        assert_eq!((counts.states_not_left == 1, counts.states_left_unknown == 1), (!unknown, unknown), "{kind:?}");
         let sent = world.store.writes("a");
         assert!(sent.iter().all(|write| *write == sent[0]) && sent.len() <= 5);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_of_which_no_answer_comes_is_told_as_not_known() {
+    let world = World::new();
+    let mut client = holder(&world).await;
+    client.send(&save(1, Some("1"), true)).await;
+    assert_eq!(client.receive().await, saved(1));
+    // Written, and nobody is told.
+    world.store.decide_state(|_, _| Fate::UNANSWERED);
+    client.release(1, ReleaseReason::Finished, true).await;
+    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
+    assert_eq!(world.store.value("a").as_deref(), Some("1"));
+    let counts = world.keeper.counts();
+    assert_eq!((counts.states_saved, counts.states_not_left, counts.states_left_unknown), (0, 0, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,9 +17,9 @@ use super::Shape;
 use super::changes::Changes;
 use super::ledger::{Cause, Ledger};
 use super::open::{Batch, Readied};
-use super::order::Group;
 use super::records::{GroupHandler, Records, Todo};
 use super::source::Source;
+use super::turns::Turns;
 use super::visibility::{BusyMessage, Visibility};
 use super::work::Work;
 use crate::error::{Error, InvocationError};
@@ -75,9 +75,7 @@ where
     context: lambda_runtime::Context,
     batch: Batch<T>,
     work: Arc<Work>,
-    /// Those that did not begin yet, in their order.
-    waiting: Vec<usize>,
-    is_over: Vec<bool>,
+    turns: Turns,
 }
 
 impl<S, T, K, V> Groups<S, T, K, V>
@@ -98,8 +96,9 @@ where
         mut batch: Batch<T>,
         context: lambda_runtime::Context,
     ) -> Result<Self, Error> {
+        let turns = Turns::new(&batch.order);
         let order = &mut batch.order;
-        let ledger = Ledger::new(std::mem::take(&mut batch.ids), std::mem::take(&mut order.behind));
+        let ledger = Ledger::new(std::mem::take(&mut batch.ids), &std::mem::take(&mut order.behind));
         let to_the_end = std::mem::take(&mut order.to_the_end);
         let work = Work::new(&plan.core, ledger, to_the_end, shape.margin, shape.concurrency, &context);
         if !batch.records.is_empty() {
@@ -110,7 +109,6 @@ where
                 work.fail(record, cause.clone());
             }
         }
-        let groups = batch.order.groups.len();
         Ok(Self {
             running: FuturesUnordered::new(),
             changes: Changes::new(),
@@ -120,8 +118,7 @@ where
             context,
             batch,
             work: Arc::new(work),
-            waiting: (0..groups).collect(),
-            is_over: vec![false; groups],
+            turns,
         })
     }
 
@@ -142,15 +139,14 @@ where
     pub(super) fn poll_settled(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             self.begin_what_may();
-            let unsettled = self.work.ledger().unsettled();
             match self.running.poll_next_unpin(cx) {
                 Poll::Ready(Some((group, error))) => self.end(group, error),
                 Poll::Ready(None) => {
-                    debug_assert!(self.waiting.is_empty(), "each group may begin once those before it are over");
+                    debug_assert!(self.turns.is_empty(), "each group may begin once those before it are over");
                     return Poll::Ready(());
                 }
                 // A record that came to its end may be what a group waits for.
-                Poll::Pending if self.work.ledger().unsettled() < unsettled => {}
+                Poll::Pending if self.work.ledger().has_newly_settled() => {}
                 Poll::Pending => {
                     let _ = self.changes.poll(&self.shape.visibility, cx);
                     return Poll::Pending;
@@ -161,30 +157,23 @@ where
 
     /// Begins groups for as long as one may begin and is not one too many.
     fn begin_what_may(&mut self) {
-        let mut at = 0;
-        while let (Some(group), true) = (self.waiting.get(at).copied(), self.running.len() < self.shape.concurrency) {
-            if !self.may_begin(group) {
-                at += 1;
-                continue;
+        loop {
+            for record in self.work.ledger().take_newly_settled() {
+                self.turns.record_is_settled(record);
             }
-            self.waiting.remove(at);
+            if self.running.len() >= self.shape.concurrency {
+                return;
+            }
+            let Some(group) = self.turns.next() else { return };
             if !self.begin(group) {
-                self.set_over(group);
-                // Those behind it in this list are still to come; those before it may wait for it.
-                at = 0;
+                self.turns.group_is_over(group);
             }
         }
     }
 
-    fn may_begin(&self, group: usize) -> bool {
-        let Some(Group { after_group, after_record, .. }) = self.batch.order.groups.get(group) else { return false };
-        after_group.is_none_or(|before| self.is_over.get(before).copied().unwrap_or(true))
-            && after_record.is_none_or(|before| self.work.ledger().is_settled(before))
-    }
-
     /// Begins a group, if there is still something to do in it.
     fn begin(&mut self, group: usize) -> bool {
-        let records = self.batch.order.groups.get(group).map(|group| group.records.clone()).unwrap_or_default();
+        let records = self.records(group);
         let mut todo = VecDeque::with_capacity(records.len());
         let mut group_key = None;
         for record in records {
@@ -212,7 +201,7 @@ where
         let context = self.work.context(&self.context, first);
         let service = GroupHandler { service: self.service.clone(), work: self.work.clone() };
         let call = Call { service, event: LambdaEvent::new(Records { todo, first }, context) };
-        let is_waited_for = self.batch.order.groups.iter().any(|later| later.after_group == Some(group));
+        let is_waited_for = self.turns.is_waited_for(group);
         let future = ResponseFuture::opened(self.plan.clone(), call, Opened { hold, key, also: None }, is_waited_for);
         self.running.push(Running { group, future });
         true
@@ -220,10 +209,9 @@ where
 
     /// A group is over; what of it has no outcome shares the group's.
     fn end(&mut self, group: usize, error: Option<Error>) {
-        self.set_over(group);
+        self.turns.group_is_over(group);
         let Some(error) = error.map(Arc::new) else { return };
-        let records = self.batch.order.groups.get(group).map(|group| group.records.clone()).unwrap_or_default();
-        for record in records {
+        for record in self.records(group) {
             let failed = self.work.fail(record, Cause::Error(error.clone()));
             let Error::LeaseBusy(busy) = &*error else { continue };
             for message in failed {
@@ -239,9 +227,7 @@ where
         }
     }
 
-    fn set_over(&mut self, group: usize) {
-        if let Some(is_over) = self.is_over.get_mut(group) {
-            *is_over = true;
-        }
+    fn records(&self, group: usize) -> Vec<usize> {
+        self.batch.order.groups.get(group).map(|group| group.records.clone()).unwrap_or_default()
     }
 }

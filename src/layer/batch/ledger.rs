@@ -33,14 +33,33 @@ pub(super) enum Cause {
 #[derive(Debug)]
 pub(super) struct Ledger {
     ids: Vec<String>,
-    behind: Vec<Option<usize>>,
+    /// For each record the next one in its line.
+    next: Vec<Option<usize>>,
     outcomes: Vec<Option<Outcome>>,
     unsettled: usize,
+    /// Those that nobody has asked for yet.
+    newly_settled: Vec<usize>,
 }
 
 impl Ledger {
-    pub(super) fn new(ids: Vec<String>, behind: Vec<Option<usize>>) -> Self {
-        Self { outcomes: vec![None; ids.len()], unsettled: ids.len(), ids, behind }
+    /// `behind` says for each record which one is before it in its line.
+    pub(super) fn new(ids: Vec<String>, behind: &[Option<usize>]) -> Self {
+        let mut next = vec![None; ids.len()];
+        for (record, before) in behind.iter().enumerate() {
+            if let Some(slot) = before.and_then(|before| next.get_mut(before)) {
+                *slot = Some(record);
+            }
+        }
+        Self { outcomes: vec![None; ids.len()], unsettled: ids.len(), ids, next, newly_settled: Vec::new() }
+    }
+
+    /// The records that came to an outcome since this was last asked.
+    pub(super) fn take_newly_settled(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.newly_settled)
+    }
+
+    pub(super) const fn has_newly_settled(&self) -> bool {
+        !self.newly_settled.is_empty()
     }
 
     /// How many records have no outcome yet.
@@ -65,14 +84,14 @@ impl Ledger {
             return Vec::new();
         }
         self.note(record, &cause);
-        let mut failed = vec![record];
-        for later in record + 1..self.outcomes.len() {
-            let before = self.behind.get(later).copied().flatten();
-            let Some(before) = before.filter(|before| failed.contains(before)) else { continue };
-            if self.settle(later, Outcome::Failed(Cause::Behind(before))) {
-                self.note(later, &Cause::Behind(before));
-                failed.push(later);
+        let (mut failed, mut before) = (vec![record], record);
+        while let Some(later) = self.next.get(before).copied().flatten() {
+            if !self.settle(later, Outcome::Failed(Cause::Behind(before))) {
+                break;
             }
+            self.note(later, &Cause::Behind(before));
+            failed.push(later);
+            before = later;
         }
         failed
     }
@@ -103,6 +122,7 @@ impl Ledger {
             Some(open @ None) => {
                 *open = Some(outcome);
                 self.unsettled -= 1;
+                self.newly_settled.push(record);
                 true
             }
             _ => false,

@@ -215,6 +215,7 @@ mod response;
 mod service;
 mod share;
 mod source;
+mod turns;
 mod visibility;
 mod work;
 

@@ -71,7 +71,7 @@ impl Work {
 
     /// Takes the ledger out, once the batch is settled.
     pub(super) fn take_ledger(&self) -> Ledger {
-        std::mem::replace(&mut *self.ledger(), Ledger::new(Vec::new(), Vec::new()))
+        std::mem::replace(&mut *self.ledger(), Ledger::new(Vec::new(), &[]))
     }
 
     pub(super) fn fail(&self, record: usize, cause: Cause) -> Vec<usize> {

@@ -1,6 +1,12 @@
 //! The function: its event lists the steps it takes, such as `{"steps": ["say:hello", "sleep:50", "spin"]}`.
 
-use std::{io, path::Path, process::Command, thread, time::Duration};
+use std::{
+    io::{self, Write as _},
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -14,6 +20,10 @@ pub(crate) fn run() -> io::Result<()> {
     handle_sigterm()?;
     match setting("DOUBLE_INIT").as_str() {
         "exit" => std::process::exit(7),
+        "complain" => {
+            let _ = writeln!(io::stderr(), "Error: the double was told to end");
+            std::process::exit(1);
+        }
         "hang" => loop {
             thread::park();
         },
