@@ -14,6 +14,7 @@
 //! | `process` | real processes, their groups, outputs and ends |
 //! | `dynamodb` | the embedded DynamoDB, tables and rows |
 //! | `faults` | a proxy in front of DynamoDB that loses, delays and answers wrongly |
+//! | `lambda_api` | a stack's functions behind Lambda's and CloudFormation's own APIs |
 //! | `demo`, `soak` | what leasehold does, shown; what it withstands, counted |
 //! | `event`, `names`, `log`, `timeline` | what happened, to be asserted and to be read |
 //! | `invocation`, `error` | what callers ask and get |
@@ -31,6 +32,7 @@ mod error;
 mod event;
 pub mod faults;
 mod invocation;
+mod lambda_api;
 mod log;
 mod names;
 mod pool;
@@ -50,6 +52,7 @@ pub use self::{
     error::Error,
     event::{Event, EventKind},
     invocation::{Invocation, InvocationError, InvocationHandle, Outcome, Response},
+    lambda_api::{LambdaApi, Stack, StackFunction},
     log::{Log, Step},
     names::{EnvironmentId, Exit, Process, ShutdownReason, Stream},
     sandbox::Sandbox,
