@@ -62,6 +62,13 @@ pub(super) struct FunctionError {
     pub(super) message: String,
 }
 
+impl Answer {
+    /// Whether the key was somebody else's at first. Every acquisition takes a few milliseconds, so the wait does not tell.
+    pub(super) fn found_it_held(&self) -> bool {
+        self.writes_refused > 0 || self.read_units > 0.0
+    }
+}
+
 impl FunctionError {
     fn read(payload: &[u8]) -> Self {
         let document: Value = serde_json::from_slice(payload).unwrap_or_default();

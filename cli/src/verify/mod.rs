@@ -148,8 +148,9 @@ impl Verify {
         let expected = estimate(chosen, ready);
         let (lines, total) = told::cost(&expected);
         let told = format!(
-            "{} scenes, {} invocations, about {}: {} at the prices of us-east-1, logs not counted\n{}\n",
+            "{} scene{}, {} invocations, about {}: {} at the prices of us-east-1, logs not counted\n{}\n",
             chosen.len(),
+            if chosen.len() == 1 { "" } else { "s" },
             expected.invocations,
             span(Duration::from_secs_f64(self.seconds(chosen))),
             crate::prices::usd(total),

@@ -115,7 +115,7 @@ impl<'a> Stage<'a> {
         self.tell(
             invoked.answered,
             match &invoked.result {
-                Ok(answer) => format!("{who} is answered: it had waited {} ms", answer.waited_ms),
+                Ok(answer) => format!("{who} is answered: it had its key after {} ms", answer.waited_ms),
                 Err(error) => format!("{who} has failed: {}", cut(&error.told(), 200)),
             },
         );
@@ -172,7 +172,7 @@ impl<'a> Stage<'a> {
                 span(holder.lease)
             )));
         }
-        if answer.waited_ms == 0 && answer.writes_refused == 0 {
+        if !answer.found_it_held() {
             return Err(Failed::NotShown("B came too late to wait for A".to_owned()));
         }
         Ok(Handover { freed: since(freed), granted: since(granted), left: holder.left_at(freed), holder })

@@ -80,7 +80,11 @@ pub(super) fn cost(used: &Used) -> (Vec<String>, f64) {
         ),
         ("reads", format!("{} units × ${READ_PRICE} / 1,000,000", number(reads)), READ_PRICE / 1e6 * reads),
         ("lambda", format!("{} GB-s × ${GB_SECOND_PRICE}", number(used.gb_seconds)), GB_SECOND_PRICE * used.gb_seconds),
-        ("requests", format!("{} × ${REQUESTS_PRICE} / 1,000,000", number(requests)), REQUESTS_PRICE / 1e6 * requests),
+        (
+            "requests",
+            format!("{} × ${REQUESTS_PRICE:.2} / 1,000,000", number(requests)),
+            REQUESTS_PRICE / 1e6 * requests,
+        ),
     ];
     let total = items.iter().map(|(_, _, usd)| usd).sum();
     let mut lines: Vec<_> =

@@ -148,12 +148,12 @@ async fn scenes_are_told_as_the_demo_tells_its_own_and_how_to_delete_the_stack()
     let ready = changed(stack().await, |function| function.pending_for(Duration::from_secs(3)));
     let served = Served::start(ready).await;
     let ran = served.verify(&["--scene", "contend"]).await.ended(0);
-    assert!(ran.err.contains("1 scenes, 4 invocations") && ran.err.contains("contend is played"), "{}", ran.err);
+    assert!(ran.err.contains("1 scene, 4 invocations") && ran.err.contains("contend is played"), "{}", ran.err);
     ran.says(&[
         "ok       worker",
         "1. contend: Two invocations on one key run one after the other",
         "A holds the key",
-        "passed: B, after a wait of",
+        "passed: B had the key after",
         "1 of 1 scenes passed",
         "total ",
         "sam delete --stack-name leasehold-verify --region us-east-1",

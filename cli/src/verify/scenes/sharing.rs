@@ -17,7 +17,7 @@ pub(in crate::verify) async fn contend(stage: &Stage<'_>) -> Result<Shown, Faile
     let (first, second) = stage.contended((Role::Worker, "contend", WORK * stage.slower), NEXT_HOLDS).await?;
     let (over, a, b) = in_turn(stage, &first, &second)?;
     Ok(Shown {
-        told: format!("B, after a wait of {} ms, by the token {} after A's {}", b.waited_ms, token(b), token(a)),
+        told: format!("B had the key after {} ms, with the token {} after A's {}", b.waited_ms, token(b), token(a)),
         ms: crate::lock::millis(over.granted),
     })
 }
