@@ -20,7 +20,7 @@
 //! | `invocation`, `error` | what callers ask and get |
 //!
 //! The behaviour follows AWS's documentation and its own local emulator; nothing here ran on AWS itself. Not imitated are
-//! limits on memory and processor, the Telemetry API, SnapStart, and internal extensions.
+//! limits on the processor, and on memory but behind [`LambdaApi`], the Telemetry API, SnapStart, and internal extensions.
 #![forbid(unsafe_code)]
 
 mod api;

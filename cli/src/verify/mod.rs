@@ -308,7 +308,7 @@ fn print(deployed: &Deployed, played: &[Played], used: &Used) -> io::Result<()> 
     let passed = played.iter().filter(|played| played.result.is_ok()).count();
     output::line(&format!("\n{passed} of {} scenes passed", played.len()))?;
     output::line(
-        "ms: from the first one's end, as it was told here, to the next one's grant, at most; of thaw, what B took around its work",
+        "ms: from A's end, as it was told here, until its key was free, and until B held it, both at most; of thaw, what B took",
     )?;
     output::line(&format!("used by {} invocations, by what AWS told", used.invocations))?;
     for line in told::cost(used).0 {

@@ -141,23 +141,28 @@ impl Played {
     }
 
     /// Its line of the table.
-    pub(super) fn cells(&self) -> [String; 6] {
+    pub(super) fn cells(&self) -> [String; 7] {
+        let ms =
+            |of: fn(&Shown) -> u64| self.result.as_ref().map_or_else(|_| "-".to_owned(), |shown| of(shown).to_string());
+        let number = crate::prices::number;
         [
             self.scene.name.to_owned(),
             self.word().to_owned(),
-            self.result.as_ref().map_or_else(|_| "-".to_owned(), |shown| shown.ms.to_string()),
-            crate::prices::number(self.used.write_units),
-            crate::prices::number(self.used.read_units),
-            crate::prices::number(self.used.billed_ms),
+            ms(|shown| shown.freed_ms),
+            ms(|shown| shown.next_ms),
+            number(self.used.write_units),
+            number(self.used.read_units),
+            number(self.used.billed_ms),
         ]
     }
 
     pub(super) fn json(&self) -> Value {
         let story: Vec<_> = self.story.iter().map(|(at, told)| json!({ "at_ms": at, "told": told })).collect();
         let invocations: Vec<_> = self.invocations.iter().map(Invocation::json).collect();
+        let shown = self.result.as_ref().ok();
         json!({
             "scene": self.scene.name, "title": self.scene.title, "expected": self.scene.expected,
-            "result": fitted(self.word()), "told": self.told(), "ms": self.result.as_ref().ok().map(|shown| shown.ms),
+            "result": fitted(self.word()), "told": self.told(), "freed_ms": shown.map(|shown| shown.freed_ms), "next_ms": shown.map(|shown| shown.next_ms),
             "story": story, "invocations": invocations, "used": self.used.json(),
         })
     }

@@ -67,18 +67,21 @@ impl<'a> Watch<'a> {
 
     /// Looks until it is dropped; ends only where the row can't be read.
     pub(super) async fn run(&self) -> Stop {
+        // The look before the one that shows a change still showed the old state, whenever between its two ends.
+        let mut before = Instant::now();
         loop {
-            let after = Instant::now();
+            let sent = Instant::now();
             match asking::look(self.store, self.table, &self.key).await {
                 Ok(look) => {
                     self.read_units.set(self.read_units.get() + look.read_units);
                     match state(&look.found.row) {
-                        Ok(state) => self.note(state, after),
+                        Ok(state) => self.note(state, before),
                         Err(told) => return Stop::Aws(told),
                     }
                 }
                 Err(failure) => return failure.into(),
             }
+            before = sent;
             sleep(self.every.get()).await;
         }
     }
@@ -107,9 +110,9 @@ impl<'a> Watch<'a> {
         self.seen.borrow().clone()
     }
 
-    /// Looks less often from now on.
-    pub(super) fn seldom(&self) {
-        self.every.set(SELDOM);
+    /// Whether to look less often from the next look on.
+    pub(super) fn seldom(&self, seldom: bool) {
+        self.every.set(if seldom { SELDOM } else { EVERY });
     }
 
     /// What looking has taken.

@@ -39,13 +39,13 @@ pub(super) fn fitted(word: &str) -> String {
 
 /// The table of all scenes.
 pub(super) fn table(played: &[Played], paint: Paint) -> io::Result<()> {
-    const HEAD: [&str; 6] = ["scene", "result", "ms", "write units", "read units", "billed ms"];
+    const HEAD: [&str; 7] = ["scene", "result", "freed ms", "next ms", "write units", "read units", "billed ms"];
     let rows: Vec<_> = played.iter().map(Played::cells).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].len());
         cells.chain([HEAD[column].len()]).max().unwrap_or(0)
     };
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 7] = std::array::from_fn(width);
     let line = |cells: &[&str], good: Option<bool>| {
         let mut told = String::new();
         for (column, cell) in cells.iter().enumerate() {

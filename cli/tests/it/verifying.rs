@@ -117,7 +117,12 @@ async fn every_scene_passes_and_is_told_with_milliseconds_and_capacity() {
     assert_eq!(names, ["contend", "spin", "abort", "out-of-memory", "timeout", "sigterm-ignored", "thaw"]);
     assert_eq!((&told["passed"], &told["not_passed"]), (&7.into(), &0.into()), "{told:#}");
     for scene in told["scenes"].as_array().unwrap() {
-        assert!(scene["ms"].is_u64() && scene["used"]["billed_ms"].as_f64().unwrap() > 0.0, "{scene:#}");
+        assert!(
+            scene["freed_ms"].is_u64()
+                && scene["next_ms"].is_u64()
+                && scene["used"]["billed_ms"].as_f64().unwrap() > 0.0,
+            "{scene:#}"
+        );
         // Whoever waits was refused once, at least: two more writes than the two of the one who held.
         let least = if scene["scene"] == "thaw" { 4.0 } else { 5.0 };
         assert!(scene["used"]["write_units"].as_f64().unwrap() >= least, "{scene:#}");

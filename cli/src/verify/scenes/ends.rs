@@ -54,6 +54,7 @@ async fn freed_by_the_end(
             span(over.left),
             span(over.holder.lease)
         ),
-        ms: crate::lock::millis(over.granted),
+        freed_ms: crate::lock::millis(over.freed),
+        next_ms: crate::lock::millis(over.granted),
     })
 }

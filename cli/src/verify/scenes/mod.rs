@@ -14,8 +14,10 @@ use super::stage::{Failed, Stage};
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
     pub(super) told: String,
-    /// The milliseconds that it is about; what they measure is told.
-    pub(super) ms: u64,
+    /// Milliseconds from A's end, as it was told here, until its key was seen to be free.
+    pub(super) freed_ms: u64,
+    /// Milliseconds from there until B was seen to hold it; of a thaw, what B took around its work.
+    pub(super) next_ms: u64,
 }
 
 type Play = for<'a> fn(&'a Stage<'a>) -> Pin<Box<dyn Future<Output = Result<Shown, Failed>> + 'a>>;

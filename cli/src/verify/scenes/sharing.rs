@@ -18,7 +18,8 @@ pub(in crate::verify) async fn contend(stage: &Stage<'_>) -> Result<Shown, Faile
     let (over, a, b) = in_turn(stage, &first, &second)?;
     Ok(Shown {
         told: format!("B had the key after {} ms, with the token {} after A's {}", b.waited_ms, token(b), token(a)),
-        ms: crate::lock::millis(over.granted),
+        freed_ms: crate::lock::millis(over.freed),
+        next_ms: crate::lock::millis(over.granted),
     })
 }
 
@@ -39,7 +40,8 @@ pub(in crate::verify) async fn spin(stage: &Stage<'_>) -> Result<Shown, Failed> 
             span(SPIN),
             span(over.holder.lease)
         ),
-        ms: crate::lock::millis(over.granted),
+        freed_ms: crate::lock::millis(over.freed),
+        next_ms: crate::lock::millis(over.granted),
     })
 }
 

@@ -23,10 +23,12 @@ pub(in crate::verify) async fn thaw(stage: &Stage<'_>) -> Result<Shown, Failed> 
     let freed = tokio::time::timeout(RELEASED_WITHIN, stage.watch.until(freed)).await.map_err(|_| {
         broken(format!("A's key was not seen to be held and then free within {}", span(RELEASED_WITHIN)))
     })?;
-    stage.watch.seldom();
+    let freed = freed.saturating_duration_since(first.answered);
+    stage.watch.seldom(true);
     let idle = Instant::now();
     sleep(stage.thaw_after).await;
     let idle = idle.elapsed();
+    stage.watch.seldom(false);
     let second = stage.invoke('B', Role::Idle, "thaw", WORK).await?;
     let after = answer("B", &second)?;
     if before.environment != after.environment {
@@ -41,12 +43,13 @@ pub(in crate::verify) async fn thaw(stage: &Stage<'_>) -> Result<Shown, Failed> 
         told: format!(
             "A's key was free {} after its response, at most; after {} of frozen idleness B took {} around its work, {} of its \
              requests failed on the way",
-            span(freed.saturating_duration_since(first.answered)),
+            span(freed),
             span(idle),
             span(around),
             after.request_failures
         ),
-        ms: crate::lock::millis(around),
+        freed_ms: crate::lock::millis(freed),
+        next_ms: crate::lock::millis(around),
     })
 }
 
