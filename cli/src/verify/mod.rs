@@ -2,11 +2,12 @@
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `stack`, `ready` | what was deployed, and whether it is as it should be |
+//! | `stack`, `ready`, `consent` | what was deployed, whether it is as it should be, and whether it may cost something |
 //! | `scenes` | the promises, one after the other |
 //! | `stage`, `row`, `invoke`, `log_tail` | where they are played, and what is seen: the row, the invocations, Lambda's reports |
 //! | `played`, `told` | what came of a scene, what it took, how it is told |
 
+mod consent;
 mod invoke;
 mod log_tail;
 mod played;
@@ -19,7 +20,7 @@ mod told;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
@@ -27,7 +28,6 @@ use leasehold::protocol::OwnerId;
 use leasehold::session::Table;
 use leasehold::store::DynamoDb;
 use serde_json::json;
-use tokio::sync::oneshot;
 
 use self::invoke::Invoker;
 use self::played::{Played, Used};
@@ -118,7 +118,7 @@ impl Verify {
         if !json {
             crate::finding::tell("stack", &deployed.stack, &ready.findings, false)?;
         }
-        self.confirm(&chosen, &ready).await?;
+        consent::ask(&chosen, &ready, self.thaw_after, self.yes).await?;
         let store = DynamoDb::with_config(config.clone());
         let clients = Clients { invoker, store, table: Table::new(&deployed.table) };
         let run = OwnerId::random().to_string().chars().take(8).collect::<String>();
@@ -134,47 +134,13 @@ impl Verify {
     }
 
     fn chosen(&self) -> Result<Vec<&'static Scene>, Stop> {
-        let known = |name: &String| SCENES.iter().any(|scene| scene.name == name);
+        let known = |name: &String| scenes::ALL.iter().any(|scene| scene.name == name);
         if let Some(unknown) = self.scenes.iter().find(|name| !known(name)) {
-            let names: Vec<_> = SCENES.iter().map(|scene| scene.name).collect();
+            let names: Vec<_> = scenes::ALL.iter().map(|scene| scene.name).collect();
             return Err(Stop::Usage(format!("there is no scene {unknown:?}; the scenes are {}", names.join(", "))));
         }
         let wanted = |scene: &&Scene| self.scenes.is_empty() || self.scenes.iter().any(|name| name == scene.name);
-        Ok(SCENES.iter().filter(wanted).collect())
-    }
-
-    /// Says what it will cost, and asks whether to go on.
-    async fn confirm(&self, chosen: &[&'static Scene], ready: &Ready) -> Result<(), Stop> {
-        let expected = estimate(chosen, ready);
-        let (lines, total) = told::cost(&expected);
-        let told = format!(
-            "{} scene{}, {} invocations, about {}: {} at the prices of us-east-1, logs not counted\n{}\n",
-            chosen.len(),
-            if chosen.len() == 1 { "" } else { "s" },
-            expected.invocations,
-            span(Duration::from_secs_f64(self.seconds(chosen))),
-            crate::prices::usd(total),
-            lines.join("\n")
-        );
-        let _ = io::stderr().write_all(told.as_bytes());
-        if self.yes {
-            return Ok(());
-        }
-        if !io::stdin().is_terminal() {
-            return Err(Stop::Usage("nobody can be asked here whether that is all right: give --yes".to_owned()));
-        }
-        let _ = write!(io::stderr(), "Go on? [y/N] ");
-        match answer().await.trim() {
-            "y" | "Y" | "yes" => Ok(()),
-            _ => Err(Stop::Usage("nothing was invoked".to_owned())),
-        }
-    }
-
-    /// How long the whole of it takes, roughly.
-    fn seconds(&self, chosen: &[&'static Scene]) -> f64 {
-        let takes = |scene: &&&Scene| scene.takes.iter().map(|(_, seconds)| *seconds).fold(0.0, f64::max);
-        let short: f64 = chosen.iter().filter(|scene| !scene.long).map(|scene| takes(&scene)).sum();
-        if chosen.iter().any(|scene| scene.long) { short.max(self.thaw_after.as_secs_f64() + 2.0) } else { short }
+        Ok(scenes::ALL.iter().filter(wanted).collect())
     }
 
     /// The long scenes beside the others; each is told when it is over, the long ones last.
@@ -235,9 +201,6 @@ impl Verify {
     }
 }
 
-/// All scenes, where they stay.
-static SCENES: [Scene; 7] = scenes::ALL;
-
 impl UnderWay {
     fn began(&self, scene: &Scene, key: &str) {
         self.keys.borrow_mut().insert(scene.name, key.to_owned());
@@ -272,35 +235,6 @@ async fn warm(clients: &Clients, chosen: &[&'static Scene], run: &str, progress:
     let (first, second) = tokio::join!(one(1), one(2));
     progress.clear();
     [first, second].iter().flatten().map(Used::by).fold(Used::default(), Used::and)
-}
-
-/// What the scenes will take, with the functions' memory as it is.
-fn estimate(chosen: &[&'static Scene], ready: &Ready) -> Used {
-    let mut expected = Used::default();
-    let warm = [(Role::Worker, 1.0); 2];
-    for (role, seconds) in chosen.iter().flat_map(|scene| scene.takes).chain(&warm) {
-        let memory = ready.memory.get(role).copied().unwrap_or(128.0);
-        expected.invocations += 1;
-        expected.billed_ms += seconds * 1_000.0;
-        expected.gb_seconds += seconds * memory / 1_024.0;
-        // To take, to free and to be refused; a look each half second of a wait.
-        expected.write_units += 3.0;
-        expected.read_units += seconds * 2.0;
-    }
-    // Forty looks a second while two invocations are under way.
-    expected.looking_units = expected.billed_ms / 2.0 / 25.0;
-    expected
-}
-
-/// A line of standard input, read by a thread of its own: nothing else ends a read.
-async fn answer() -> String {
-    let (told, line) = oneshot::channel();
-    std::thread::spawn(move || {
-        let mut line = String::new();
-        let _ = io::stdin().read_line(&mut line);
-        let _ = told.send(line);
-    });
-    line.await.unwrap_or_default()
 }
 
 fn print(deployed: &Deployed, played: &[Played], used: &Used) -> io::Result<()> {

@@ -6,7 +6,7 @@ use hyper::body::Bytes;
 use serde_json::{Value, json};
 
 use super::{Stack, StackFunction, tail};
-use crate::{DynamoDb, Error, Invocation, Outcome, Overflow, Sandbox, settings::ACCOUNT};
+use crate::{DynamoDb, Error, Invocation, InvocationHandle, Outcome, Overflow, Sandbox, settings::ACCOUNT};
 
 /// How long an initialization may take: a machine that builds meanwhile is slow.
 const INIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -100,16 +100,25 @@ impl Function {
         })
     }
 
-    /// `Invoke`, to its end.
-    pub(super) async fn invoke(&self, payload: Bytes) -> Invoked {
+    /// `Invoke`, begun; it goes on whether anybody waits for its end or not.
+    pub(super) fn begin(&self, payload: Bytes) -> Result<InvocationHandle, Invoked> {
         if self.state() == "Pending" {
             let message = "The operation cannot be performed at this time. The function is currently in the following \
                            state: Pending";
-            return Invoked::Refused { status: 409, code: "ResourceConflictException", message: message.to_owned() };
+            let message = message.to_owned();
+            return Err(Invoked::Refused { status: 409, code: "ResourceConflictException", message });
         }
-        let mark = self.sandbox.log().len();
         let payload = if payload.is_empty() { Bytes::from_static(b"{}") } else { payload };
-        let outcome = self.sandbox.invoke(Invocation::new(payload)).await;
+        Ok(self.sandbox.start_invocation(Invocation::new(payload)))
+    }
+
+    /// `Invoke`, to its end.
+    pub(super) async fn invoke(&self, payload: Bytes) -> Invoked {
+        let mark = self.sandbox.log().len();
+        let outcome = match self.begin(payload) {
+            Ok(begun) => begun.outcome().await,
+            Err(refused) => return refused,
+        };
         let refused = |status, code: &'static str| {
             let message = outcome.error().map(|error| error.message.clone()).unwrap_or_default();
             Invoked::Refused { status, code, message }

@@ -87,15 +87,11 @@ async fn answer(account: &Account, request: Request<Incoming>) -> Response<Full<
     };
     match what {
         What::Configuration => response(200, "application/json", Bytes::from(function.configuration().to_string())),
-        What::Invoke => match is_header(&head.headers, "x-amz-invocation-type", "Event") {
-            true => {
-                let function = Arc::clone(function);
-                // As long as the function's own time allows.
-                tokio::spawn(async move { drop(function.invoke(body).await) });
-                response(202, "application/json", Bytes::new())
-            }
-            false => invoked(function.invoke(body).await, is_header(&head.headers, "x-amz-log-type", "Tail")),
+        What::Invoke if is_header(&head.headers, "x-amz-invocation-type", "Event") => match function.begin(body) {
+            Ok(_) => response(202, "application/json", Bytes::new()),
+            Err(refused) => invoked(refused, false),
         },
+        What::Invoke => invoked(function.invoke(body).await, is_header(&head.headers, "x-amz-log-type", "Tail")),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Scene {
     pub(super) play: Play,
 }
 
-pub(super) const ALL: [Scene; 7] = [
+pub(super) static ALL: [Scene; 7] = [
     Scene {
         name: "contend",
         title: "Two invocations on one key run one after the other",
