@@ -107,6 +107,10 @@ impl Free {
 /// What a holder that still runs is in for.
 fn consequences(held: &HeldRow, format: Format) -> String {
     let holder = held.holder.as_ref().map_or("its holder".to_owned(), |holder| cut(&holder.to_string(), 160));
+    if lock::is_parked(held) {
+        return "nobody worked under it any more; the late duplicate that `hold_at_least` was for may run now"
+            .to_owned();
+    }
     let (lease, renewal) = (span(held.lease), span(held.lease / 3));
     let notices = match format {
         Format::PydynoxV1 => format!(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use leasehold::protocol::{HolderInfo, Row, Unusable, Version};
+use leasehold::protocol::{HeldRow, HolderInfo, Row, Unusable, Version};
 use leasehold::store::FoundRow;
 use serde_json::{Value, json};
 
@@ -38,6 +38,11 @@ pub(crate) fn holder(row: &Row) -> Option<&HolderInfo> {
     }
 }
 
+/// Whether the row is nobody's any more, and only kept until the minimum is over that `hold_at_least` asked for.
+pub(crate) fn is_parked(held: &HeldRow) -> bool {
+    held.holder.as_ref().is_some_and(|holder| holder.parked)
+}
+
 /// How long ago the lease was acquired: the holder's clock against DynamoDB's `Date`, so an estimate. No decision rests on
 /// it.
 pub(crate) fn age(row: &Row, date: Option<u64>) -> Option<Duration> {
@@ -61,6 +66,8 @@ pub(crate) fn json(found: &FoundRow, date: Option<u64>) -> Value {
         "function_version": holder.map(|holder| &holder.version),
         "request_id": holder.map(|holder| &holder.request_id),
         "template": holder.map(|holder| &holder.template),
+        "note": holder.map(|holder| &holder.note).filter(|note| !note.is_empty()),
+        "parked": holder.map(|holder| holder.parked),
         "acquired_at_ms": holder.and_then(|holder| holder.acquired_at),
         "age_ms": age(row, date).map(millis),
         "problem": problem,

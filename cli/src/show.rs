@@ -143,6 +143,9 @@ impl Show {
                 field("held by", &format!("{} (version {})", cut(&holder.function, 160), cut(&holder.version, 80)))?;
                 field("invocation", &cut(&holder.request_id, 160))?;
                 field("template", &cut(&holder.template, 160))?;
+                if !holder.note.is_empty() {
+                    field("note", &cut(&holder.note, 160))?;
+                }
                 if let Some(at) = holder.acquired_at {
                     let ago = lock::age(&look.found.row, look.date)
                         .map_or_else(String::new, |age| format!(", {} ago if the holder's clock is right", span(age)));
@@ -151,7 +154,14 @@ impl Show {
             }
             None => field("held by", "the row does not say by whom")?,
         }
-        field("lease", &format!("{}, a renewal is due every {}", span(held.lease), span(held.lease / 3)))?;
+        if lock::is_parked(held) {
+            field(
+                "parked",
+                &format!("its work is done; `hold_at_least` keeps the key, for at most {}", span(held.lease)),
+            )?;
+        } else {
+            field("lease", &format!("{}, a renewal is due every {}", span(held.lease), span(held.lease / 3)))?;
+        }
         if let Some(at) = held.expires_at {
             field("ends", &format!("{} by DynamoDB's clock, unless it is renewed", moment(at.as_millis())))?;
         }
@@ -202,6 +212,7 @@ impl Observed {
             Came::Renewed { within } => {
                 format!("yes, at most {} ago: its version changed while it was watched, for {watched}", span(*within))
             }
+            Came::Unchanged if lock::is_parked(held) => "no, and it will not be: nobody holds it any more".to_owned(),
             Came::Unchanged if self.watched < renewal_due(held) => {
                 format!("not in the {watched} that it was watched; one is due every {}", span(held.lease / 3))
             }

@@ -4,6 +4,9 @@ use clap::{Command, CommandFactory as _};
 
 use super::*;
 
+#[path = "../../../tests/documents/commands.rs"]
+mod documented;
+
 /// Every command that does something, with the words that lead to it.
 fn leaves(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
     let path = format!("{path} {}", command.get_name());
@@ -40,15 +43,27 @@ fn every_command_has_examples_that_are_commands_and_tells_its_exit_status() {
 
 #[test]
 fn the_documents_commands_are_commands() {
-    for (name, document) in
-        [("operator.md", include_str!("../../../docs/operator.md")), ("README.md", include_str!("../../../README.md"))]
-    {
-        let commands = commands_in(document);
-        assert!(!commands.is_empty(), "{name} has none");
-        for command in commands {
-            Cli::try_parse_from(&command).unwrap_or_else(|error| panic!("{name}: {command:?}: {error}"));
-        }
+    let shown = documented::of("leaseholdctl", "leaseholdctl");
+    assert!(shown.iter().any(|shown| shown.place.starts_with("docs/operator.md:")), "{shown:?}");
+    for documented::Shown { place, words } in shown {
+        Cli::try_parse_from(&words).unwrap_or_else(|error| panic!("{place}: {words:?}: {error}"));
     }
+}
+
+/// What a test that finds nothing would not notice.
+#[test]
+fn commands_are_found_wherever_a_shell_would_start_them() {
+    let document = "```sh\n# no comment\nA=b x -y 'a b' | leaseholdctl report < in >> out &\ncargo run -p z -- q \\\n  r\n```\n\
+                    ```text\nnone\n```\n   ```bash\nc \"d # e\" && f # g\n   ```\n";
+    let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let expected = [
+        (3, words(&["A=b", "x", "-y", "a b"])),
+        (3, words(&["leaseholdctl", "report"])),
+        (4, words(&["cargo", "run", "-p", "z", "--", "q", "r"])),
+        (11, words(&["c", "d # e"])),
+        (11, words(&["f"])),
+    ];
+    assert_eq!(documented::simple_commands(document), expected);
 }
 
 /// The commands in a text: what follows `leaseholdctl` at the start of a line or after a pipe, without a prompt.

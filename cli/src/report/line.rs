@@ -2,7 +2,8 @@
 //!
 //! The keeper's lines are those of `src/keeper/event_log.rs` in the library, as the extension writes them with
 //! `AWS_LAMBDA_LOG_FORMAT=JSON`; a keeper in the handler's process writes them to the function's own log, with the
-//! particulars under `fields`. Whatever stands before the first brace (a log stream's name, a time) is passed over.
+//! particulars under `fields`, and without a target where its subscriber is `lambda_runtime`'s default one. Whatever stands
+//! before the first brace (a log stream's name, a time) is passed over.
 //! Everything that is known about lines is in this file.
 
 use serde_json::{Map, Value};
@@ -67,6 +68,7 @@ pub(crate) enum Event {
     WouldHaveRefused {
         reason: String,
     },
+    WouldHaveRunUnlocked,
     WouldHaveLost,
 }
 
@@ -82,11 +84,15 @@ pub(crate) fn read_line(line: &str) -> Option<Line> {
     // What follows the object, as some viewers add, does not matter.
     let whole = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>().next()?.ok()?;
     let fields = whole.get("fields").and_then(Value::as_object).unwrap_or(&whole);
-    let target = whole.get("target").and_then(Value::as_str).unwrap_or_default();
-    if !target.starts_with("leasehold") {
+    let fields = Fields(fields);
+    let is_ours = match whole.get("target") {
+        Some(target) => target.as_str().is_some_and(|target| target.starts_with("leasehold")),
+        None => fields.look_like_ours(),
+    };
+    if !is_ours {
         return None;
     }
-    let event = event(&Fields(fields))?;
+    let event = event(&fields)?;
     Some(Line { at: whole.get("timestamp").and_then(Value::as_str).map(str::to_owned), event })
 }
 
@@ -100,6 +106,12 @@ impl Fields<'_> {
 
     fn number(&self, name: &str) -> Option<u64> {
         self.0.get(name)?.as_u64()
+    }
+
+    /// Where no target says whose line it is: a function's own line `released` has hardly all of what the keeper's has.
+    fn look_like_ours(&self) -> bool {
+        let observed = self.text("message").is_some_and(|message| message.starts_with("observed: "));
+        observed || ["table", "key", "request_id"].iter().all(|name| self.0.contains_key(*name))
     }
 }
 
@@ -145,6 +157,7 @@ fn observation(observed: &str, fields: &Fields<'_>) -> Option<Event> {
         "the invocation would have been refused" | "the lease would have been waited for or refused" => {
             Event::WouldHaveRefused { reason: reason() }
         }
+        "the invocation would have run unlocked" => Event::WouldHaveRunUnlocked,
         "the lease was lost" => Event::WouldHaveLost,
         _ => return None,
     })
@@ -184,8 +197,22 @@ mod tests {
         let event = |message| of(message).unwrap().event;
         assert_eq!(event("the invocation would have waited for the lease"), Event::WouldHaveWaited);
         assert_eq!(event("the invocation would have been refused"), Event::WouldHaveRefused { reason: "busy".into() });
+        assert_eq!(event("the invocation would have run unlocked"), Event::WouldHaveRunUnlocked);
         assert_eq!(event("the lease was lost"), Event::WouldHaveLost);
         assert_eq!(of("something new"), None);
+    }
+
+    /// As `lambda_runtime::tracing::init_default_subscriber` writes lines: with neither target nor time.
+    #[test]
+    fn a_line_without_a_target_is_told_by_what_it_has() {
+        let observed = r#"{"level":"INFO","fields":{"message":"observed: the invocation would still have waited","key":"a"},"span":{"requestId":"r"}}"#;
+        assert_eq!(read_line(observed).unwrap(), Line { at: None, event: Event::WouldHaveWaited });
+        let released = r#"{"level":"INFO","fields":{"message":"released","table":"locks","key":"a","request_id":"r","held_ms":5,"reason":"finished"}}"#;
+        let expected = Event::Released { key: "a".into(), held_ms: Some(5), reason: "finished".into() };
+        assert_eq!(read_line(released).unwrap().event, expected);
+        for other in [released.replace(r#""table":"locks","#, ""), r#"{"message":"released","key":"a"}"#.to_owned()] {
+            assert_eq!(read_line(&other), None, "{other}");
+        }
     }
 
     #[test]

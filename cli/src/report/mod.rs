@@ -129,7 +129,7 @@ fn document(tally: &Tally, items: &[Item; 3]) -> Value {
         "lost": tally.lost,
         "observe": {
             "would_have_waited": tally.would_have_waited, "would_have_refused": tally.would_have_refused,
-            "would_have_lost": tally.would_have_lost,
+            "would_have_run_unlocked": tally.would_have_run_unlocked, "would_have_lost": tally.would_have_lost,
         },
         "contended_keys": keys, "keys_left_out": tally.keys_left_out,
         "cost": {
@@ -171,9 +171,11 @@ fn tell(tally: &Tally, items: &[Item; 3]) -> io::Result<()> {
     }
     line("lost", &reasons(&tally.lost))?;
     let refused = total(&tally.would_have_refused);
-    if tally.would_have_waited + refused + tally.would_have_lost > 0 {
-        let (waited, lost) = (count(tally.would_have_waited), count(tally.would_have_lost));
-        line("observe", &format!("would have let {waited} wait, refused {}, lost {lost}", count(refused)))?;
+    let (waited, unlocked, lost) = (tally.would_have_waited, tally.would_have_run_unlocked, tally.would_have_lost);
+    if waited + refused + unlocked + lost > 0 {
+        let (waited, refused, unlocked, lost) = (count(waited), count(refused), count(unlocked), count(lost));
+        let told = format!("would have let {waited} wait, refused {refused}, run {unlocked} unlocked, lost {lost}");
+        line("observe", &told)?;
         for (reason, times) in &tally.would_have_refused {
             line("", &format!("{:>7}  {}", count(*times), cut(reason, 120)))?;
         }

@@ -34,6 +34,7 @@ pub(super) struct Tally {
     pub(super) lost: BTreeMap<String, u64>,
     pub(super) would_have_waited: u64,
     pub(super) would_have_refused: BTreeMap<String, u64>,
+    pub(super) would_have_run_unlocked: u64,
     pub(super) would_have_lost: u64,
     keys: HashMap<String, KeyTally>,
     pub(super) keys_left_out: u64,
@@ -101,6 +102,7 @@ impl Tally {
             Event::Lost { reason, .. } => count(&mut self.lost, &reason),
             Event::WouldHaveWaited => self.would_have_waited += 1,
             Event::WouldHaveRefused { reason } => count(&mut self.would_have_refused, &reason),
+            Event::WouldHaveRunUnlocked => self.would_have_run_unlocked += 1,
             Event::WouldHaveLost => self.would_have_lost += 1,
         }
     }

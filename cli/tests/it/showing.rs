@@ -84,3 +84,16 @@ async fn a_holder_that_does_not_renew_is_told_as_what_that_may_mean() {
     let ran = stage.run(&["show", "orders:2", "--watch-for", "1s"]).ended(0);
     assert!(ran.out.contains("one is due every 10s") && !ran.out.contains("gone or frozen"), "{}", ran.out);
 }
+
+#[tokio::test]
+async fn a_key_that_is_only_kept_is_not_told_as_one_whose_holder_is_gone() {
+    let stage = Stage::new().await;
+    let held = stage.take("nightly:1", LEASE).await;
+    let parked = stage.park("nightly:1", &held, Duration::from_secs(600)).await;
+    let ran = stage.run(&["show", "nightly:1", "--watch-for", "1s"]).ended(0);
+    let ran = ran.says(&["its work is done; `hold_at_least` keeps the key", "nobody holds it any more"]);
+    assert!(!ran.out.contains("gone or frozen"), "{}", ran.out);
+    assert_eq!(stage.run(&["show", "nightly:1", "--once", "--json"]).ended(0).json()["parked"], true);
+    let freed = stage.run(&["free", "nightly:1", "--if-version", &parked.version.to_string()]).ended(0);
+    freed.says(&["nightly:1: freed", "nobody worked under it any more"]);
+}

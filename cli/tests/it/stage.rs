@@ -151,6 +151,16 @@ impl Stage {
         held.version = self.written(key, request).await;
     }
 
+    /// What a release leaves where `hold_at_least` is not over.
+    pub(crate) async fn park(&self, key: &str, held: &Held, lease: Duration) -> Held {
+        let (parked, at) = (OwnerId::random(), Wall::from_millis(1_700_000_000_000));
+        let Version::Counter(counter) = held.version else { panic!("only counted versions") };
+        let new_version = Version::Counter(counter + 1);
+        let (owner, version) = (held.owner, held.version);
+        let park = Request::Park { owner, version, parked, new_version, at, lease, expires_at: None };
+        Held { owner: parked, version: self.written(key, park).await }
+    }
+
     pub(crate) async fn release(&self, key: &str, held: &Held) {
         self.written(key, Request::Release { owners: vec![held.owner], ttl: Some(4_000_000_000) }).await;
     }

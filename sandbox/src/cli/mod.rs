@@ -143,3 +143,6 @@ fn complain(problem: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "error: {problem}");
     ExitCode::from(UNUSABLE)
 }
+
+#[cfg(test)]
+mod tests;
