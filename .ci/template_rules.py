@@ -47,6 +47,17 @@ def visibility(template):
             assert queue["RedrivePolicy"]["maxReceiveCount"] >= 5, f"{name}'s queue gives up early"
 
 
+def goes_with_its_stack(template):
+    """`sam delete` leaves nothing behind, and what `leaseholdctl verify` reads is told."""
+    for name, it in template["Resources"].items():
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            assert it.get(policy, "Delete") == "Delete", f"{name} is kept: {policy} {it[policy]}"
+        assert it["Properties"].get("RetentionPolicy", "Delete") == "Delete", f"{name} is kept"
+        assert it["Type"] != "AWS::DynamoDB::Table" or it["Properties"]["DeletionProtectionEnabled"] is False, f"{name} is kept"
+    read = set(re.findall(r'"(\w+Name)"', (ROOT / "cli/src/verify/stack.rs").read_text()))
+    assert read and read <= set(template["Outputs"]), f"not among the outputs: {read - set(template['Outputs'])}"
+
+
 def of_metrics(template):
     """Dashboard and alarms are about metrics that are written without being asked for, and about these functions' keys."""
     usual = set(re.findall(r"^\| `(\w+)` \| on, full \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
@@ -80,14 +91,16 @@ def of_metrics(template):
 
 
 def main(arguments):
-    own = {path: load(ROOT / path) for path in ("template.yaml", "layer-and-table.yaml")}
+    own = {path: load(ROOT / path) for path in ("template.yaml", "layer-and-table.yaml", "verify.yaml")}
     (expected,) = lock_tables(own["layer-and-table.yaml"])
-    assert lock_tables(own["template.yaml"]) == [expected], "the two templates make different lock tables"
+    for path, template in own.items():
+        assert lock_tables(template) == [expected], f"{path} makes another lock table than layer-and-table.yaml"
     if arguments[0] == "--table":
         assert lock_tables(load(arguments[1])) == [expected], f"{arguments[1]} makes another lock table"
         print(f"{arguments[1]}: the lock table of the templates")
         return
 
+    goes_with_its_stack(own["verify.yaml"])
     visibility(own["template.yaml"])
     of_metrics(own["template.yaml"])
     targets = set(re.findall(r"^(build-\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -7,10 +7,7 @@ use clap::{Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::ended::{Ended, STATUS, Stop};
-use crate::{cost, doctor, free, list, report, show, table, watch};
-
-/// The usual status after Ctrl-C.
-const INTERRUPTED: u8 = 130;
+use crate::{cost, doctor, free, list, report, show, table, verify, watch};
 
 /// Who holds which lock, is it set up right, what does it cost: the command line of leasehold.
 ///
@@ -46,6 +43,7 @@ pub(crate) enum Command {
     Free(Box<free::Free>),
     Report(Box<report::Report>),
     Cost(Box<cost::Cost>),
+    Verify(Box<verify::Verify>),
 }
 
 /// Reads the command line, runs the command, tells how it ended.
@@ -55,18 +53,18 @@ pub(crate) fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return tell(&Stop::Output(error)),
     };
-    let watching = matches!(cli.command, Command::Watch(_));
+    // With a farewell of their own.
+    let end_themselves = matches!(cli.command, Command::Watch(_) | Command::Verify(_));
     let ended = runtime.block_on(async {
         tokio::select! {
             ended = run(cli) => Some(ended),
-            // A watch ends with its own farewell.
-            () = interrupted(), if !watching => None,
+            () = interrupted(), if !end_themselves => None,
         }
     });
     match ended {
         Some(Ok(ended)) => ended.code(),
         Some(Err(stop)) => tell(&stop),
-        None => ExitCode::from(INTERRUPTED),
+        None => Stop::Interrupted(String::new()).code(),
     }
 }
 
@@ -81,6 +79,7 @@ async fn run(cli: Cli) -> Result<Ended, Stop> {
         Command::Free(free) => free.run(json).await,
         Command::Report(report) => report.run(json),
         Command::Cost(cost) => cost.run(json),
+        Command::Verify(verify) => verify.run(json).await,
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) enum Stop {
     /// AWS refused or can't be reached. 3
     #[error("{0}")]
     Aws(String),
+    /// Ctrl-C; what goes on by itself is told. 130
+    #[error("{0}")]
+    Interrupted(String),
     /// Standard output or the terminal failed. 2
     #[error("the output can't be written: {0}")]
     Output(#[from] io::Error),
@@ -59,6 +62,8 @@ impl Stop {
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Output(_) => ExitCode::from(2),
             Self::Aws(_) => ExitCode::from(3),
+            // The usual one after it.
+            Self::Interrupted(_) => ExitCode::from(130),
         }
     }
 

@@ -55,7 +55,13 @@ impl Finding {
         Self { check: check.into(), status: Status::Unknown, told: told.into(), advice: None }
     }
 
-    fn json(&self) -> Value {
+    /// The same about something of which there are several.
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        self.check = format!("{what} {}", self.check);
+        self
+    }
+
+    pub(crate) fn json(&self) -> Value {
         json!({ "check": self.check, "status": self.status.word(), "told": self.told, "advice": self.advice })
     }
 }

@@ -6,6 +6,7 @@
 //! | `aws`, `options`, `asking` | which AWS, which table; reads that are tried again |
 //! | `table`, `doctor` | whether a table and a function are set up right |
 //! | `list`, `show`, `watch`, `free` | what is held, by whom, since when |
+//! | `verify` | the demo's promises, on Lambda and DynamoDB themselves |
 //! | `report`, `cost` | what happened, from the log's lines; what it costs |
 //! | `lock` | one row, for people and as JSON |
 //! | `finding`, `output`, `text` | how things are told |
@@ -28,6 +29,7 @@ mod report;
 mod show;
 mod table;
 mod text;
+mod verify;
 mod watch;
 
 use std::process::ExitCode;

@@ -87,6 +87,11 @@ impl TableOptions {
 }
 
 impl Chosen {
+    /// A table with this name and everything else as usual.
+    pub(crate) fn usual(table: &str) -> Self {
+        Self { table: Table::new(table), format: Format::default(), namespace: None }
+    }
+
     /// The key as it stands in the table.
     pub(crate) fn full_key(&self, key: &str) -> String {
         self.namespace.as_ref().map_or_else(|| key.to_owned(), |namespace| format!("{namespace}/{key}"))

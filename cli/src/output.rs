@@ -43,6 +43,15 @@ impl Progress {
         }
     }
 
+    /// Tells what begins now: on a terminal as a line that is written over, elsewhere as one that stays.
+    pub(crate) fn step(&mut self, text: &str) {
+        if self.terminal {
+            self.tell(&format!("{text} …"));
+        } else {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
     /// Takes the line away, so that something else can be printed.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {

@@ -3,20 +3,27 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+/// A million write request units in USD, on demand, table class Standard.
+pub(crate) const WRITE_PRICE: f64 = 0.625;
+/// A million read request units.
+pub(crate) const READ_PRICE: f64 = 0.125;
+/// A GB-second of Lambda on x86_64, in the first tier.
+pub(crate) const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
+
 /// Prices change and differ by Region: the defaults say which they are.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Prices in USD; the defaults are those of us-east-1 after the change of November 2024")]
 pub(crate) struct Prices {
     /// A million write request units, on demand, table class Standard.
-    #[arg(long, value_name = "USD", default_value = "0.625", value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = WRITE_PRICE, value_parser = amount)]
     pub(crate) write_price: f64,
 
     /// A million read request units, on demand, table class Standard.
-    #[arg(long, value_name = "USD", default_value = "0.125", value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = READ_PRICE, value_parser = amount)]
     pub(crate) read_price: f64,
 
     /// A GB-second of Lambda; that of x86_64 in the first tier. arm64 is 0.0000133334.
-    #[arg(long, value_name = "USD", default_value = "0.0000166667", value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = GB_SECOND_PRICE, value_parser = amount)]
     pub(crate) gb_second_price: f64,
 
     /// The function's memory in MB: a wait is billed by it.

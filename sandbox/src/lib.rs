@@ -14,12 +14,13 @@
 //! | `process` | real processes, their groups, outputs and ends |
 //! | `dynamodb` | the embedded DynamoDB, tables and rows |
 //! | `faults` | a proxy in front of DynamoDB that loses, delays and answers wrongly |
+//! | `lambda_api` | a stack's functions behind Lambda's and CloudFormation's own APIs |
 //! | `demo`, `soak` | what leasehold does, shown; what it withstands, counted |
 //! | `event`, `names`, `log`, `timeline` | what happened, to be asserted and to be read |
 //! | `invocation`, `error` | what callers ask and get |
 //!
 //! The behaviour follows AWS's documentation and its own local emulator; nothing here ran on AWS itself. Not imitated are
-//! limits on memory and processor, the Telemetry API, SnapStart, and internal extensions.
+//! limits on the processor, and on memory but behind [`LambdaApi`], the Telemetry API, SnapStart, and internal extensions.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -31,6 +32,7 @@ mod error;
 mod event;
 pub mod faults;
 mod invocation;
+mod lambda_api;
 mod log;
 mod names;
 mod pool;
@@ -50,6 +52,7 @@ pub use self::{
     error::Error,
     event::{Event, EventKind},
     invocation::{Invocation, InvocationError, InvocationHandle, Outcome, Response},
+    lambda_api::{LambdaApi, Stack, StackFunction},
     log::{Log, Step},
     names::{EnvironmentId, Exit, Process, ShutdownReason, Stream},
     sandbox::Sandbox,

@@ -8,14 +8,23 @@ use aws_sdk_lambda::types::{LastUpdateStatus, LogFormat, PackageType, State};
 use leasehold::operator::{Examined, examine};
 use leasehold::{KeeperChoice, Mode};
 
-use super::Doctor;
 use crate::finding::Finding;
 use crate::text::{safe, span};
 
 /// Stands in for a table that the code may set, so that its absence here is no error by itself.
 const TABLE_OF_CODE: &str = "set-in-code";
 
-pub(super) fn check(doctor: &Doctor, function: &Function) -> Vec<Finding> {
+/// What is asked for beside what every function needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    /// A part of the name of the layer with the extension.
+    pub(crate) layer: &'a str,
+    /// What the code sets.
+    pub(crate) reserve: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
+}
+
+pub(crate) fn check(wanted: &Wanted<'_>, function: &Function) -> Vec<Finding> {
     let mut findings = vec![state(function)];
     let environment = function.environment();
     if let Some(error) = environment.and_then(|environment| environment.error()) {
@@ -38,8 +47,8 @@ pub(super) fn check(doctor: &Doctor, function: &Function) -> Vec<Finding> {
     let names: Vec<_> = judged.keys().filter(|name| name.starts_with("LEASEHOLD_")).cloned().collect();
     let examined = examine(judged);
     variables_of(&examined, &names, has_table, &mut findings);
-    findings.push(layer(doctor, function, &examined));
-    findings.push(time(doctor, function, &examined));
+    findings.push(layer(wanted, function, &examined));
+    findings.push(time(wanted, function, &examined));
     findings.push(log_format(function));
     findings
 }
@@ -104,7 +113,7 @@ fn variables_of(examined: &Examined, names: &[String], has_table: bool, findings
     }
 }
 
-fn layer(doctor: &Doctor, function: &Function, examined: &Examined) -> Finding {
+fn layer(wanted: &Wanted<'_>, function: &Function, examined: &Examined) -> Finding {
     const CHECK: &str = "layer";
     if examined.mode == Mode::Off {
         return Finding::ok(CHECK, "not needed: the mode is off");
@@ -121,15 +130,15 @@ fn layer(doctor: &Doctor, function: &Function, examined: &Examined) -> Finding {
         return Finding::unknown(CHECK, "a container image: what lies in its /opt/extensions can't be seen from here");
     }
     let layers: Vec<_> = function.layers().iter().filter_map(|layer| layer.arn()).collect();
-    let wanted = doctor.layer.to_lowercase();
-    if let Some(layer) = layers.iter().find(|arn| name_of(arn).to_lowercase().contains(&wanted)) {
+    let name = wanted.layer.to_lowercase();
+    if let Some(layer) = layers.iter().find(|arn| name_of(arn).to_lowercase().contains(&name)) {
         return Finding::ok(CHECK, safe(layer));
     }
     let advice = "without the extension every event is refused with `KeeperMissing`: add the layer";
     if layers.is_empty() {
         return Finding::problem(CHECK, "the function has no layers", advice);
     }
-    let told = format!("none of its layers is called `{}`: {}", safe(&doctor.layer), safe(&layers.join(", ")));
+    let told = format!("none of its layers is called `{}`: {}", safe(wanted.layer), safe(&layers.join(", ")));
     Finding::problem(CHECK, told, format!("{advice}, or name yours with --layer"))
 }
 
@@ -139,14 +148,14 @@ fn name_of(arn: &str) -> &str {
 }
 
 /// The invocation's time against what is reserved for work and what may be waited.
-fn time(doctor: &Doctor, function: &Function, examined: &Examined) -> Finding {
+fn time(wanted: &Wanted<'_>, function: &Function, examined: &Examined) -> Finding {
     const CHECK: &str = "timeout";
     let seconds = function.timeout().and_then(|seconds| u64::try_from(seconds).ok());
     let Some(timeout) = seconds.map(Duration::from_secs) else {
         return Finding::unknown(CHECK, "Lambda does not tell it");
     };
-    let max_wait = doctor.max_wait.unwrap_or(examined.max_wait);
-    let Some(reserve) = doctor.reserve.or(examined.reserve) else {
+    let max_wait = wanted.max_wait.unwrap_or(examined.max_wait);
+    let Some(reserve) = wanted.reserve.or(examined.reserve) else {
         return Finding::warning(
             CHECK,
             format!("{}, and no reserve is known", span(timeout)),

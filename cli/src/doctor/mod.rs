@@ -1,7 +1,7 @@
 //! `doctor`: a function as Lambda has it, and whether a lock can work in it.
 
 mod asynchronous;
-mod function;
+pub(crate) mod function;
 mod mappings;
 mod queue;
 
@@ -66,7 +66,8 @@ impl Doctor {
             }
             Err(refused) => return Err(Stop::Aws(refused.told)),
         };
-        let mut findings = function::check(self, &function);
+        let wanted = function::Wanted { layer: &self.layer, reserve: self.reserve, max_wait: self.max_wait };
+        let mut findings = function::check(&wanted, &function);
         findings.extend(asynchronous::check(&lambda, &self.function, &function).await);
         let timeout =
             Duration::from_secs(function.timeout().and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(3));

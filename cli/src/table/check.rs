@@ -84,6 +84,29 @@ impl Check {
     }
 }
 
+/// What the table's description and its TTL tell, without trying anything.
+pub(crate) async fn facts(chosen: &Chosen, client: &Client) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let name = &chosen.table.name;
+    let answer = client.describe_table().table_name(name).send().await;
+    match answer.map_err(|error| Refused::of("DescribeTable", &error)) {
+        Ok(output) => match output.table {
+            Some(found) => describe(chosen, &found, &mut findings),
+            None => findings.push(Finding::unknown("table", "DescribeTable was answered without a table")),
+        },
+        Err(refused) if refused.is("ResourceNotFoundException") => {
+            findings.push(Finding::problem("table", refused.told, "deploy the stack anew: its table is gone"));
+            return findings;
+        }
+        Err(refused) => findings.push(Finding::unknown("table", refused.told)),
+    }
+    findings.push(match ttl::look(client, name).await {
+        Ok(found) => time_to_live(chosen, &found, &[]),
+        Err(refused) => Finding::unknown("TTL", refused.told),
+    });
+    findings
+}
+
 /// What the table's own description tells.
 fn describe(chosen: &Chosen, found: &TableDescription, findings: &mut Vec<Finding>) {
     findings.push(match found.table_status() {

@@ -1,6 +1,6 @@
 //! `table`: a lock table made, and a lock table looked over.
 
-mod check;
+pub(crate) mod check;
 mod clock;
 mod create;
 mod permissions;

@@ -13,4 +13,5 @@ mod reporting;
 mod showing;
 mod stage;
 mod stand_in;
+mod verifying;
 mod watching;

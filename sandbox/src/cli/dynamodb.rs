@@ -1,18 +1,11 @@
 //! `dynamodb`: the embedded DynamoDB by itself, for functions and programs that the sandbox does not run as a Lambda.
 
-use std::{
-    ffi::OsString,
-    future,
-    io::{self, Write},
-    os::unix::process::ExitStatusExt,
-    process::{ExitCode, ExitStatus},
-};
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::Args;
 use leasehold_sandbox::EmbeddedDynamoDb;
-use tokio::process::Command;
 
-use super::{CommandError, FAILED};
+use super::{CommandError, variables};
 
 /// The port that is used for as long as nobody names one: the one of the local DynamoDBs that people know.
 const USUAL_PORT: u16 = 8000;
@@ -58,24 +51,6 @@ impl DynamoDb {
             ("AWS_SECRET_ACCESS_KEY", "local"),
             ("LEASEHOLD_TABLE", &self.table),
         ];
-        if let Some((program, arguments)) = self.program.split_first() {
-            let mut command = Command::new(program);
-            let running = command.args(arguments).envs(variables).kill_on_drop(true).status();
-            let told = |error| CommandError::Usage(format!("{} could not be run: {error}", program.display()));
-            return Ok(exit_code(running.await.map_err(told)?));
-        }
-        let mut out = io::stdout().lock();
-        for (name, value) in variables {
-            writeln!(out, "export {name}={value}")?;
-        }
-        out.flush()?;
-        drop(out);
-        future::pending().await
+        variables::serve(&variables, &self.program).await
     }
-}
-
-/// As a shell has it.
-fn exit_code(ended: ExitStatus) -> ExitCode {
-    let status = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
-    ExitCode::from(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(FAILED))
 }

@@ -10,7 +10,9 @@ mod invoke;
 mod items;
 mod programs;
 mod rows;
+mod serve;
 mod soak;
+mod variables;
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -50,6 +52,7 @@ enum Command {
     Soak(Box<soak::Soak>),
     #[command(name = "dynamodb")]
     DynamoDb(dynamodb::DynamoDb),
+    Serve(serve::Serve),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -117,6 +120,7 @@ async fn run(cli: Cli) -> Result<ExitCode, CommandError> {
         Command::Invoke(invoke) => invoke.run(cli.color.is_on()).await,
         Command::Soak(soak) => soak.run().await,
         Command::DynamoDb(dynamodb) => dynamodb.run().await,
+        Command::Serve(serve) => serve.run().await,
         Command::Demo(demo) => Ok(demo.run(cli.color.is_on_for(io::stdout().is_terminal())).await?),
     }
 }

@@ -8,6 +8,7 @@ mod crash;
 mod dynamodb;
 mod faults;
 mod invoke;
+mod lambda_api;
 mod managed;
 mod pool;
 mod soak;

@@ -69,6 +69,8 @@ pub struct Look {
     pub found: FoundRow,
     /// The answer's `Date` in seconds since the Unix epoch, where there was one that serves.
     pub date: Option<u64>,
+    /// Read capacity units consumed.
+    pub read_units: f64,
 }
 
 impl DynamoDb {
@@ -128,12 +130,14 @@ impl DynamoDb {
         let connection = self.connections.current();
         let (client, witness) = (self.connections.client(&connection).await, Witness::default());
         let request = client.get_item().table_name(&table.name).set_key(Some(primary_key(table, key)));
-        let sent = request.consistent_read(true).customize().interceptor(witness.clone()).send();
+        let request = request.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let sent = request.customize().interceptor(witness.clone()).send();
         let answer = timeout(limit, sent).await.map_err(|_| late(table, limit))?;
         let output = answer.map_err(|error| failure(&error, &witness, "GetItem", table))?;
+        let read_units = output.consumed_capacity().and_then(|consumed| consumed.capacity_units).unwrap_or(0.0);
         let row = format.decode(output.item());
         let found = FoundRow { key: Some(key.to_owned()), row, attributes: output.item.unwrap_or_default() };
-        Ok(Look { found, date: witness.date() })
+        Ok(Look { found, date: witness.date(), read_units })
     }
 
     /// Frees a row by hand: the holder's own release, on the narrower condition that the row still has the owner *and* the
