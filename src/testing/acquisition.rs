@@ -60,11 +60,11 @@ impl State {
                 let message = "the answer came after the latest moment at which the work could begin".to_owned();
                 self.fail(session, &acquire, FailKind::TooLate, message);
             }
-            None => self.grant(session, &acquire, now.since(began), attempts),
+            None => self.grant(session, &acquire, now.since(began), attempts, Duration::ZERO),
         }
     }
 
-    pub(super) fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
+    pub(super) fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32, queued: Duration) {
         let token = self.raise(&acquire.key);
         let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
         let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(token)));
@@ -97,6 +97,7 @@ impl State {
             valid_for_ms: millis(validity(length)),
             waited_ms: millis(waited),
             attempts,
+            queued_ms: millis(queued),
         };
         self.say(session, granted);
     }
