@@ -15,6 +15,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+#[cfg(test)]
+pub(super) use self::in_line::HANDOVER_WITHIN;
 use self::states::{RELEASE_WAITS, StateRequests};
 use super::desk::{Desk, GiveBack};
 use super::event_log;

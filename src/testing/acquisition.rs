@@ -39,9 +39,12 @@ impl State {
             Some(held @ Held::Here(_)) if wait.is_zero() => {
                 let now = self.now();
                 let (holder, retry_after) = held.told(now);
-                return self.refuse(session, &acquire, now.since(began), holder, retry_after);
+                self.note(session, acquire.id, |counted| *counted = Counted::default());
+                return self.refuse(session, &acquire, now.since(began), 0, holder, retry_after);
             }
+            // It waits in line, and sends nothing before its turn.
             Some(Held::Here(_)) => {
+                self.note(session, acquire.id, |counted| *counted = Counted::default());
                 self.waiting.push_back(Waiting { session, acquire, since: began });
                 return;
             }
@@ -54,7 +57,7 @@ impl State {
         match self.held.get(&acquire.key) {
             Some(held) => {
                 let (holder, retry_after) = held.told(now);
-                self.refuse(session, &acquire, now.since(began), holder, retry_after);
+                self.refuse(session, &acquire, now.since(began), 1, holder, retry_after);
             }
             None if is_late(now) => {
                 let message = "the answer came after the latest moment at which the work could begin".to_owned();
@@ -107,6 +110,7 @@ impl State {
         session: u64,
         acquire: &Acquire,
         waited: Duration,
+        attempts: u32,
         holder: HolderInfo,
         retry_after: Duration,
     ) {
@@ -115,7 +119,7 @@ impl State {
             id: acquire.id,
             holder: Some(holder),
             waited_ms: millis(waited),
-            attempts: 1,
+            attempts,
             retry_after_ms: millis(retry_after),
         };
         self.say(session, busy);

@@ -69,7 +69,7 @@ impl State {
                 None => self.grant(session, &acquire, waited, 1, waited),
                 Some(held) if waited >= Duration::from_millis(acquire.wait_ms) => {
                     let (holder, retry_after) = held.told(now);
-                    self.refuse(session, &acquire, waited, holder, retry_after);
+                    self.refuse(session, &acquire, waited, 0, holder, retry_after);
                 }
                 Some(_) => self.waiting.push_back(Waiting { session, acquire, since }),
             }

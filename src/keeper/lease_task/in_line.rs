@@ -11,7 +11,7 @@ use crate::protocol::Validity;
 
 /// How long those in line wait for who gives its key back, or gives up, to hear that it is done. An answer mostly comes
 /// within a few milliseconds; where it is lost, the row may be free all the same, and the next one goes and looks.
-pub(super) const HANDOVER_WITHIN: Duration = Duration::from_millis(500);
+pub(in crate::keeper) const HANDOVER_WITHIN: Duration = Duration::from_millis(500);
 /// How long before the end of its time a contender begins at the latest that lets others go first.
 const LAST_CHANCE: Duration = Duration::from_millis(25);
 

@@ -14,6 +14,7 @@ mod memory_store;
 mod metrics;
 mod parking;
 mod pause;
+mod queue;
 mod quiesce;
 mod release;
 mod silence;
