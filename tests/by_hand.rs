@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use lambda_runtime::tower::{Layer as _, service_fn};
+use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Context, LambdaEvent};
 use leasehold::session::{FailKind, ReleaseReason};
 use leasehold::testing::{Happened, TestKeeper};
@@ -136,7 +136,7 @@ async fn a_layer_within_a_handler_that_holds_its_key_by_hand_is_told_at_once() {
         }
     };
     keeper.invoke(&mut outer.layer(service_fn(handler(true))), json!({ "id": 17 })).await.unwrap();
-    handler(false)(keeper.event(json!({ "id": 17 }))).await.unwrap();
+    handler(false)(LambdaEvent::new(json!({ "id": 17 }), context(&keeper))).await.unwrap();
 }
 
 /// As two records of a batch are: the one's handler gives back what the other one waits for.

@@ -164,6 +164,11 @@ impl Place {
         })
     }
 
+    /// Whether the last one that asked the store did not get the row.
+    pub(super) fn was_in_vain(&self) -> bool {
+        self.look(|line, _| matches!(line.known, Known::Verdict(..)))
+    }
+
     pub(super) fn known(&self) -> Known {
         self.look(|line, _| line.known.clone())
     }

@@ -98,7 +98,12 @@ impl Acquisition {
             self.attempts += if self.attempts == 0 { grant.attempts } else { grant.attempts.saturating_sub(1) };
             if self.unsent.is_empty() {
                 let main = self.session.grant(Which::Main).unwrap_or(grant);
-                return Poll::Ready(Ok(Grant { waited: self.waited, attempts: self.attempts, queued: self.queued, ..main }));
+                return Poll::Ready(Ok(Grant {
+                    waited: self.waited,
+                    attempts: self.attempts,
+                    queued: self.queued,
+                    ..main
+                }));
             }
         }
     }

@@ -60,8 +60,7 @@ fn keys(core: &Core, key: Result<LockKey, Error>, also: Option<Result<LockKey, E
 
 /// That none of the keys is held by a layer around this one, or by hand in a handler around it.
 fn not_held_around(core: &Core, keys: &Keys, context: &Context) -> Result<(), AlreadyHeld> {
-    let by_hand =
-        |key| Held::is_held_around(core.keeper_name(), &context.request_id, &core.settings.table, key);
+    let by_hand = |key| Held::is_held_around(core.keeper_name(), &context.request_id, &core.settings.table, key);
     match keys.in_order().find(|(_, key)| core.is_held_around(key) || by_hand(key)) {
         Some((_, key)) => Err(AlreadyHeld { key: key.clone() }),
         None => Ok(()),

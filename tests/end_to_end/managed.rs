@@ -41,8 +41,7 @@ async fn twenty_that_wait_for_one_key_ask_dynamodb_in_turn_and_never_in_vain() {
     environment.start().await.unwrap();
     let first = environment.start_invocation(json!({ "id": "a", "sleep_ms": 3000 }));
     said(&sandbox, "work began", first.request_id()).await;
-    let waiting: Vec<_> =
-        (1..20).map(|_| environment.start_invocation(json!({ "id": "a", "sleep_ms": 10 }))).collect();
+    let waiting: Vec<_> = (1..20).map(|_| environment.start_invocation(json!({ "id": "a", "sleep_ms": 10 }))).collect();
     assert!(first.outcome().await.is_success(), "{}", sandbox.log().timeline());
     let mut order = Vec::new();
     for handle in waiting {

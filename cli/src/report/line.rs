@@ -160,7 +160,14 @@ mod tests {
     const ACQUIRED: &str = r#"{"timestamp":"2026-11-29T10:00:00Z","level":"INFO","message":"acquired","table":"locks","key":"a","request_id":"r","owner":"o","token":7,"waited_ms":5,"attempts":2,"took_over":true,"target":"leasehold::keeper"}"#;
 
     fn acquired() -> Event {
-        Event::Acquired { key: "a".into(), request_id: "r".into(), waited_ms: 5, queued_ms: 0, attempts: 2, took_over: true }
+        Event::Acquired {
+            key: "a".into(),
+            request_id: "r".into(),
+            waited_ms: 5,
+            queued_ms: 0,
+            attempts: 2,
+            took_over: true,
+        }
     }
 
     #[test]

@@ -12,7 +12,9 @@ use crate::protocol::Validity;
 /// How long those in line wait for who gives its key back, or gives up, to hear that it is done. An answer mostly comes
 /// within a few milliseconds; where it is lost, the row may be free all the same, and the next one goes and looks.
 pub(in crate::keeper) const HANDOVER_WITHIN: Duration = Duration::from_millis(500);
-/// How long before the end of its time a contender begins at the latest that lets others go first.
+/// How long before the end of its time a contender begins at the latest that lets others go first. In what is left then,
+/// one whose turn comes as the one ahead gave up would only find what that one found: a crowd that came at once and has the
+/// same time is not to ask in vain one after the other.
 const LAST_CHANCE: Duration = Duration::from_millis(25);
 
 impl LeaseTask {
@@ -46,10 +48,12 @@ impl LeaseTask {
     pub(super) fn handle_turn(&mut self) {
         let now = self.to.shared.now().mono;
         let Machine::InLine(in_line) = &mut self.machine else { return };
-        if now >= in_line.stop {
+        let place = self.place.as_ref();
+        let was_in_vain = now + LAST_CHANCE >= in_line.stop && place.is_some_and(|place| place.was_in_vain());
+        if was_in_vain || now >= in_line.stop {
             return self.pass();
         }
-        match self.place.as_ref().and_then(|place| place.take_break(now)) {
+        match place.and_then(|place| place.take_break(now)) {
             Some(pause) => in_line.begins_at = Some((now + pause).min(in_line.stop - LAST_CHANCE)),
             None => self.contend(),
         }

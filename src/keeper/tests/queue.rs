@@ -491,7 +491,8 @@ type Work = Arc<Mutex<[Option<u64>; 2]>>;
 async fn play(mut client: Client, id: u64, part: Part, work: Work) -> Result<(), String> {
     client.acquire(Acquire { wait_ms: part.wait_ms, ..acquire(id, ["a", "b"][part.key]) }).await;
     let asked = Instant::now();
-    let patience = part.leaves_after_ms.map_or(Duration::from_millis(part.wait_ms) + 20 * SECOND, Duration::from_millis);
+    let patience =
+        part.leaves_after_ms.map_or(Duration::from_millis(part.wait_ms) + 20 * SECOND, Duration::from_millis);
     match timeout(patience, client.receive()).await {
         Err(_) if part.leaves_after_ms.is_none() => return Err(format!("{id} is stuck")),
         Err(_) => {

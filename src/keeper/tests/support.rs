@@ -297,7 +297,9 @@ impl Client {
 
     pub(super) async fn granted(&mut self, id: u64) -> Grant {
         match self.receive().await {
-            FromKeeper::Granted { id: told, owner, token, valid_for_ms, waited_ms, attempts, queued_ms } if told == id => {
+            FromKeeper::Granted { id: told, owner, token, valid_for_ms, waited_ms, attempts, queued_ms }
+                if told == id =>
+            {
                 Grant { owner, token: token.unwrap().get(), valid_for_ms, waited_ms, attempts, queued_ms }
             }
             line => panic!("no grant of {id}: {line:?}"),
