@@ -1,11 +1,9 @@
 //! Several of one keeper that want the same key: first come, first served, and only the first asks the store.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proptest::prelude::*;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{Client, SECOND, World, acquire};
@@ -29,7 +27,7 @@ impl World {
     }
 
     /// How many places are taken.
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.keeper.inner.shared.queues.len()
     }
 
@@ -438,148 +436,4 @@ async fn a_keeper_with_a_long_line_lets_others_have_the_key_as_well() {
     let least = 101 * (HOLD + 2 * ROUND_TRIP);
     assert!(began.elapsed() < least + least * BREAK.as_millis() as u32 / STREAK.as_millis() as u32 + 2 * SECOND);
     assert_eq!(world.keeper.counts().busy, 0);
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Ending {
-    Finishes,
-    Drops,
-    Vanishes,
-    Ends,
-    Cancels,
-}
-
-/// What one session does.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    comes_ms: u64,
-    wait_ms: u64,
-    holds_ms: u64,
-    key: usize,
-    elsewhere: bool,
-    /// When it loses patience, answered or not.
-    leaves_after_ms: Option<u64>,
-    ending: Ending,
-}
-
-fn part() -> impl Strategy<Value = Part> {
-    let ending = prop_oneof![
-        3 => Just(Ending::Finishes),
-        1 => Just(Ending::Drops),
-        1 => Just(Ending::Vanishes),
-        1 => Just(Ending::Ends),
-        1 => Just(Ending::Cancels),
-    ];
-    let wait = prop_oneof![1 => Just(0_u64), 3 => 1_u64..400, 3 => 400_u64..20_000];
-    let leaves = proptest::option::weighted(0.2, 0_u64..600);
-    (0_u64..500, wait, 0_u64..80, 0_usize..2, proptest::bool::weighted(0.15), leaves, ending).prop_map(
-        |(comes_ms, wait_ms, holds_ms, key, elsewhere, leaves_after_ms, ending)| Part {
-            comes_ms,
-            wait_ms,
-            holds_ms,
-            key,
-            elsewhere,
-            leaves_after_ms,
-            ending,
-        },
-    )
-}
-
-/// Who works on which key.
-type Work = Arc<Mutex<[Option<u64>; 2]>>;
-
-async fn play(mut client: Client, id: u64, part: Part, work: Work) -> Result<(), String> {
-    client.acquire(Acquire { wait_ms: part.wait_ms, ..acquire(id, ["a", "b"][part.key]) }).await;
-    let asked = Instant::now();
-    let patience =
-        part.leaves_after_ms.map_or(Duration::from_millis(part.wait_ms) + 20 * SECOND, Duration::from_millis);
-    match timeout(patience, client.receive()).await {
-        Err(_) if part.leaves_after_ms.is_none() => return Err(format!("{id} is stuck")),
-        Err(_) => {
-            if matches!(part.ending, Ending::Cancels) {
-                client.cancel(id).await;
-            }
-            client.vanish().await;
-            return Ok(());
-        }
-        Ok(FromKeeper::Granted { .. }) => {}
-        Ok(FromKeeper::Busy { attempts, .. }) => {
-            client.send(&ToKeeper::Count { id }).await;
-            let FromKeeper::Counted(counted) = client.receive().await else { return Err("no counts".to_owned()) };
-            if attempts == 0 && counted.write_requests + counted.read_requests > 0 {
-                return Err(format!("{id} was in line all the time, and sent something: {counted:?}"));
-            }
-            if attempts == 0 && asked.elapsed() > Duration::from_millis(part.wait_ms + 10) {
-                return Err(format!("{id} waited longer than it may: {:?}", asked.elapsed()));
-            }
-            client.vanish().await;
-            return Ok(());
-        }
-        Ok(FromKeeper::Failed { .. }) => return Ok(client.vanish().await),
-        Ok(line) => return Err(format!("{line:?}")),
-    }
-    if let Some(other) = work.lock().unwrap()[part.key].replace(id) {
-        return Err(format!("{id} and {other} work at once"));
-    }
-    sleep(Duration::from_millis(part.holds_ms)).await;
-    work.lock().unwrap()[part.key] = None;
-    match part.ending {
-        Ending::Finishes => client.release(id, ReleaseReason::Finished, false).await,
-        Ending::Drops => client.release(id, ReleaseReason::Dropped, true).await,
-        Ending::Cancels => client.release(id, ReleaseReason::Cancelled, true).await,
-        Ending::Ends => return Ok(client.send(&ToKeeper::End).await),
-        Ending::Vanishes => return Ok(client.vanish().await),
-    }
-    client.receive().await;
-    client.vanish().await;
-    Ok(())
-}
-
-async fn play_all(parts: Vec<Part>, faults: Vec<u8>) -> Result<(), String> {
-    let world = World::new();
-    let elsewhere = world.elsewhere();
-    let mut n = 0;
-    world.store.decide(move |_, request| {
-        n += 1;
-        let renews = matches!(request, Request::Renew { .. });
-        match faults.get(n % faults.len().max(1)).filter(|_| !renews) {
-            Some(1) => Fate::failed(FailureKind::Throttled),
-            Some(2) => Fate::UNANSWERED,
-            Some(3) => Fate::SWALLOWED,
-            Some(4) => Fate::slow(200 * MS),
-            Some(5) => Fate::PANIC,
-            _ => Fate::USUAL,
-        }
-    });
-    let (work, mut playing) = (Work::default(), JoinSet::new());
-    for (id, part) in parts.into_iter().enumerate() {
-        let client = if part.elsewhere { elsewhere.begin().await } else { world.begin().await };
-        let work = work.clone();
-        playing.spawn(async move {
-            sleep(Duration::from_millis(part.comes_ms)).await;
-            play(client, id as u64, part, work).await
-        });
-    }
-    while let Some(played) = playing.join_next().await {
-        played.unwrap()?;
-    }
-    // Both see that each attempt has ended in one way.
-    world.all_ended().await;
-    elsewhere.all_ended().await;
-    let places = world.places() + elsewhere.places();
-    if places == 0 { Ok(()) } else { Err(format!("{places} places were never left")) }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn whatever_happens_no_two_work_at_once_nobody_is_stuck_and_who_is_in_line_sends_nothing(
-        parts in proptest::collection::vec(part(), 2..24),
-        faults in proptest::collection::vec(prop_oneof![6 => Just(0_u8), 1 => 1_u8..6], 1..40),
-    ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        let played = runtime.block_on(play_all(parts, faults));
-        prop_assert!(played.is_ok(), "{}", played.unwrap_err());
-    }
 }
