@@ -87,7 +87,10 @@ async fn play(mut client: Client, id: u64, part: Part, work: Work) -> Result<(),
             client.vanish().await;
             return Ok(());
         }
-        Ok(FromKeeper::Failed { .. }) => return Ok(client.vanish().await),
+        Ok(FromKeeper::Failed { .. }) => {
+            client.vanish().await;
+            return Ok(());
+        }
         Ok(line) => return Err(format!("{line:?}")),
     }
     if let Some(other) = work.lock().unwrap()[part.key].replace(id) {
@@ -99,10 +102,12 @@ async fn play(mut client: Client, id: u64, part: Part, work: Work) -> Result<(),
         Ending::Finishes => client.release(id, ReleaseReason::Finished, false).await,
         Ending::Drops => client.release(id, ReleaseReason::Dropped, true).await,
         Ending::Cancels => client.release(id, ReleaseReason::Cancelled, true).await,
-        Ending::Ends => return Ok(client.send(&ToKeeper::End).await),
-        Ending::Vanishes => return Ok(client.vanish().await),
+        Ending::Ends => client.send(&ToKeeper::End).await,
+        Ending::Vanishes => {}
     }
-    client.receive().await;
+    if !matches!(part.ending, Ending::Ends | Ending::Vanishes) {
+        client.receive().await;
+    }
     client.vanish().await;
     Ok(())
 }
