@@ -158,7 +158,9 @@ async fn a_layer_beside_a_handler_that_holds_its_key_by_hand_waits_for_it() {
     });
     let mut holding = LeaseLayer::builder("customers:{id}").test_keeper(&keeper).build().unwrap().layer(holding);
     let other = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
-    let mut other = other.layer(service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>("shipped")));
+    let other = other.layer(service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>("shipped")));
+    let parcels = LeaseLayer::builder("parcels:{id}").test_keeper(&keeper).build().unwrap();
+    let mut other = parcels.layer(other);
     let event = keeper.event(json!({ "id": 17 }));
     let mut beside = keeper.event(json!({ "id": 17 }));
     beside.context = event.context.clone();
