@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use lambda_runtime::tower::{Layer as _, service_fn};
+use lambda_runtime::tower::{Layer as _, Service as _, service_fn};
 use lambda_runtime::{Context, LambdaEvent};
 use leasehold::session::{FailKind, ReleaseReason};
 use leasehold::testing::{Happened, TestKeeper};
@@ -106,6 +106,76 @@ async fn a_key_that_the_invocation_holds_already_is_told_at_once() {
     let layer = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
     let told = keeper.invoke(&mut layer.layer(service_fn(handler)), json!({ "id": 17 })).await.unwrap();
     assert_eq!(told, "AlreadyHeld");
+}
+
+/// It would wait for the handler that it runs in.
+#[tokio::test]
+async fn a_layer_within_a_handler_that_holds_its_key_by_hand_is_told_at_once() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    let layer = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
+    let inner = layer.layer(service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>("shipped")));
+    let outer = LeaseLayer::builder("customers:{id}").test_keeper(&keeper).build().unwrap();
+    let handler = |layered: bool| {
+        let (locks, inner, keeper) = (locks.clone(), inner.clone(), keeper.clone());
+        move |event: LambdaEvent<Value>| {
+            let (locks, mut inner, keeper) = (locks.for_invocation(&event.context), inner.clone(), keeper.clone());
+            async move {
+                let lease = locks.acquire("orders:17", WAIT).await?;
+                let mut call = async || {
+                    let mut within = keeper.event(json!({ "id": 17 }));
+                    within.context = event.context.clone();
+                    inner.call(within).await
+                };
+                let told = call().await.unwrap_err().to_string();
+                assert!(told.contains("holds `orders:17` already"), "layered: {layered}: {told}");
+                lease.release().await?;
+                assert_eq!(call().await.unwrap(), "shipped");
+                Ok::<_, Error>(())
+            }
+        }
+    };
+    keeper.invoke(&mut outer.layer(service_fn(handler(true))), json!({ "id": 17 })).await.unwrap();
+    handler(false)(LambdaEvent::new(json!({ "id": 17 }), context(&keeper))).await.unwrap();
+}
+
+/// As two records of a batch are: the one's handler gives back what the other one waits for.
+#[tokio::test]
+async fn a_layer_beside_a_handler_that_holds_its_key_by_hand_waits_for_it() {
+    let keeper = TestKeeper::new();
+    let locks = by_hand(&keeper);
+    let (held, is_held) = tokio::sync::oneshot::channel();
+    let (go_on, may_go_on) = tokio::sync::oneshot::channel::<()>();
+    let channels = std::sync::Mutex::new(Some((held, may_go_on)));
+    let holding = service_fn(|event: LambdaEvent<Value>| {
+        let (locks, channels) = (locks.for_invocation(&event.context), channels.lock().unwrap().take().unwrap());
+        async move {
+            let lease = locks.acquire("orders:17", WAIT).await?;
+            channels.0.send(()).unwrap();
+            channels.1.await.unwrap();
+            lease.release().await
+        }
+    });
+    let mut holding = LeaseLayer::builder("customers:{id}").test_keeper(&keeper).build().unwrap().layer(holding);
+    let other = LeaseLayer::builder("orders:{id}").test_keeper(&keeper).build().unwrap();
+    let other = other.layer(service_fn(async |_: LambdaEvent<Value>| Ok::<_, Error>("shipped")));
+    let parcels = LeaseLayer::builder("parcels:{id}").test_keeper(&keeper).build().unwrap();
+    let mut other = parcels.layer(other);
+    let event = keeper.event(json!({ "id": 17 }));
+    let mut beside = keeper.event(json!({ "id": 17 }));
+    beside.context = event.context.clone();
+    let waits = async {
+        is_held.await.unwrap();
+        let call = other.call(beside);
+        let (answer, ()) = tokio::join!(call, async {
+            tokio::task::yield_now().await;
+            go_on.send(()).unwrap();
+        });
+        answer.unwrap()
+    };
+    let (held, answer) = tokio::join!(holding.call(event), waits);
+    held.unwrap();
+    assert_eq!(answer, "shipped");
 }
 
 #[tokio::test]

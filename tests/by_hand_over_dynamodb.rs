@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, Barrier, OnceLock};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -107,6 +107,37 @@ fn a_lease_that_was_waited_for_and_taken_over_counts_what_that_took() {
     // Nothing is told for the write that was refused.
     assert_eq!(metrics.write_capacity_units, Some(1.0), "{metrics:?}");
     assert!(metrics.waited >= Duration::from_millis(600), "{metrics:?}");
+}
+
+#[test]
+fn parts_of_a_program_that_want_one_key_take_it_one_after_the_other_without_a_request_in_vain() {
+    let locks = locks("leasehold/1", Duration::from_secs(30));
+    let first = locks.acquire_blocking("queued", WAIT).unwrap();
+    let all_are_there = Arc::new(Barrier::new(13));
+    let parts: Vec<_> = (0..12)
+        .map(|_| {
+            let (locks, all_are_there) = (locks.clone(), all_are_there.clone());
+            std::thread::spawn(move || {
+                all_are_there.wait();
+                let lease = locks.acquire_blocking("queued", WAIT).unwrap();
+                let metrics = lease.metrics().unwrap();
+                let token = lease.token().unwrap();
+                lease.release().unwrap();
+                (token, metrics)
+            })
+        })
+        .collect();
+    all_are_there.wait();
+    let mut tokens = vec![first.token().unwrap()];
+    first.release().unwrap();
+    for part in parts {
+        let (token, metrics) = part.join().unwrap();
+        assert_eq!((metrics.attempts, metrics.write_requests, metrics.read_requests), (1, 1, 0), "{metrics:?}");
+        tokens.push(token);
+    }
+    tokens.sort_unstable();
+    assert!(tokens.windows(2).all(|pair| pair[0] < pair[1]), "{tokens:?}");
+    assert!(!is_held("queued"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn messages() -> Vec<Value> {
     let token = serde_json::from_value(7.into()).unwrap();
     let from_keeper = [
         FromKeeper::Began { version: VERSION },
-        FromKeeper::Granted { id: 1, owner, token, valid_for_ms: 1, waited_ms: 1, attempts: 1 },
+        FromKeeper::Granted { id: 1, owner, token, valid_for_ms: 1, waited_ms: 1, attempts: 1, queued_ms: 1 },
         FromKeeper::Busy { id: 1, holder: Some(HolderInfo::default()), waited_ms: 1, attempts: 1, retry_after_ms: 1 },
         FromKeeper::Failed { id: 1, kind: FailKind::Server, message: String::new() },
         FromKeeper::Released { id: 1 },

@@ -20,11 +20,11 @@ use crate::protocol::HolderInfo;
 pub struct LeaseBusy {
     /// What is locked.
     pub key: LockKey,
-    /// What the row says about its holder.
+    /// What the row says about its holder, or the keeper knows of one of its own.
     pub holder: Option<Box<HolderInfo>>,
     /// How long was waited.
     pub waited: Duration,
-    /// How many writes were sent.
+    /// How many writes were sent; none by one that waited in line behind others of its environment all the time.
     pub attempts: u32,
     /// When the holder's lease can end, if it is not renewed.
     pub retry_after: Duration,

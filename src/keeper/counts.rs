@@ -44,7 +44,7 @@ counters! {
     granted,
     /// Leases granted that were taken over from a holder whose lease was over.
     takeovers,
-    /// Acquisitions that found their key held by somebody else.
+    /// Acquisitions that found their key held by somebody else, or others of this keeper ahead of them.
     contended,
     /// Acquisitions answered `busy`.
     busy,

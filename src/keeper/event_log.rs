@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::trail::Trail;
 use super::wording::millis;
-use crate::protocol::{FencingToken, HeldRow, OwnerId, Verdict};
+use crate::protocol::{FencingToken, HolderInfo, OwnerId, Verdict};
 use crate::store::Lock;
 
 /// What all of these lines are logged under.
@@ -14,19 +14,19 @@ pub(super) fn acquired(
     lock: &Lock,
     owner: OwnerId,
     token: Option<FencingToken>,
-    waited_ms: u64,
+    (waited_ms, queued_ms): (u64, u64),
     attempts: u32,
     took_over: bool,
 ) {
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
-        %owner, token = token.map(FencingToken::get), waited_ms, attempts, took_over, "acquired"
+        %owner, token = token.map(FencingToken::get), waited_ms, queued_ms, attempts, took_over, "acquired"
     );
 }
 
-pub(super) fn waiting(lock: &Lock, held: &HeldRow) {
-    let holder = held.holder.as_ref().map(ToString::to_string);
-    let holder_request_id = held.holder.as_ref().map(|holder| holder.request_id.as_str());
+pub(super) fn waiting(lock: &Lock, holder: Option<&HolderInfo>) {
+    let holder_request_id = holder.map(|holder| holder.request_id.as_str());
+    let holder = holder.map(ToString::to_string);
     tracing::info!(
         target: TARGET, table = %lock.table.name, key = %lock.key, request_id = %lock.holder.request_id,
         holder, holder_request_id, "waiting"

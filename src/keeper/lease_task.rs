@@ -6,6 +6,7 @@
 
 mod actions;
 mod ending;
+mod in_line;
 mod silence;
 mod states;
 
@@ -14,14 +15,17 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+#[cfg(test)]
+pub(super) use self::in_line::HANDOVER_WITHIN;
 use self::states::{RELEASE_WAITS, StateRequests};
 use super::desk::{Desk, GiveBack};
 use super::event_log;
 use super::flights::Flight;
 use super::home::Peer;
 use super::lease_counts::LeaseCounts;
-use super::machine::Machine;
+use super::machine::{InLine, Machine};
 use super::outbox::Outbox;
+use super::queue::Place;
 use super::requests::{Arrived, Purpose, Requests};
 use super::shared::{Shared, set};
 use super::state::{Ask, States};
@@ -58,6 +62,12 @@ pub(super) struct LeaseTask {
     release_waits_until: Option<Mono>,
     closing: watch::Receiver<bool>,
     asked: Mono,
+    /// Its place among the acquisitions of this key, until the lease is over.
+    place: Option<Place>,
+    /// When it leaves that place at the latest, once it is on its way out.
+    leaves_at: Option<Mono>,
+    /// How long it was in line before it began.
+    queued: Duration,
     /// What happened of late, for the line that tells why there is no lease, or no more.
     trail: Trail,
     /// The attempts that the home was told of and not yet that they are settled.
@@ -81,6 +91,8 @@ struct TakenRow {
     owner: OwnerId,
     /// The row's version at acquisition, as far as the log tells it: where versions are counters.
     version: Option<u64>,
+    /// Wall time of the attempt, as the row says it.
+    acquired_at: u64,
     attempts: u32,
     took_over: bool,
     /// When the session was told of it.
@@ -102,6 +114,8 @@ enum Event {
     Order(GiveBack),
     Closing,
     Progress,
+    /// Nobody of this keeper is ahead any more.
+    Turn,
     Wakeup,
 }
 
@@ -111,7 +125,11 @@ impl LeaseTask {
         let Terms { settings, subject, budget, epoch, .. } = &to.terms;
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, now);
         Self {
-            machine: Machine::Contending(Box::new(contender)),
+            // Here and not when it first runs: who asked first is ahead.
+            place: Some(to.shared.queues.join(settings.format, subject)),
+            leaves_at: None,
+            queued: Duration::ZERO,
+            machine: Machine::InLine(InLine::new(Box::new(contender), budget.stop)),
             requests: Requests::new(to.tally.clone(), to.counts.clone()),
             states: States::new(to.id, to.terms.state_retention),
             state_requests: StateRequests::default(),
@@ -133,9 +151,7 @@ impl LeaseTask {
 
     /// Runs to the end: a verdict told and cleaned up after, or a row freed or left.
     pub(super) async fn run(mut self) {
-        if let Machine::Contending(contender) = &mut self.machine {
-            self.to.shared.with_context(|cx| contender.start(cx));
-        }
+        self.enter();
         self.pump();
         while !self.machine.is_finished() {
             let Some(event) = self.next_event().await else {
@@ -161,9 +177,11 @@ impl LeaseTask {
         let now = self.to.shared.now();
         let waits = self.release_waits_until.map(|until| until.since(now.mono));
         let may_release = waits.is_none_or(|left| left.is_zero()) || !self.states.holds_up_the_end();
-        let wakeups = [self.machine.poll_wakeup(now), self.states.poll_wakeup(now), waits.filter(|_| !may_release)];
+        let leaves = self.leaves_at.filter(|_| self.place.is_some()).map(|at| at.since(now.mono));
+        let wakeups =
+            [self.machine.poll_wakeup(now), self.states.poll_wakeup(now), waits.filter(|_| !may_release), leaves];
         let wakeup = wakeups.into_iter().flatten().min();
-        let unordered = self.order.is_none();
+        let (unordered, waits_for_turn) = (self.order.is_none(), self.waits_for_turn());
         tokio::select! {
             biased;
             Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
@@ -173,6 +191,7 @@ impl LeaseTask {
             order = self.to.desk.order(), if unordered && may_release => Some(Event::Order(order)),
             () = set(&mut self.closing), if unordered => Some(Event::Closing),
             () = self.to.desk.progress(), if unordered => Some(Event::Progress),
+            () = turn(self.place.as_ref()), if waits_for_turn => Some(Event::Turn),
             () = tokio::time::sleep(wakeup.unwrap_or(Duration::MAX)), if wakeup.is_some() => Some(Event::Wakeup),
             else => None,
         }
@@ -188,9 +207,10 @@ impl LeaseTask {
                 self.note(purpose, &answer.outcome);
                 let held = self.first_refusal(purpose, &answer.outcome);
                 self.to.shared.with_context(|cx| self.machine.handle_answer(cx, id, answer));
+                self.tell_those_behind();
                 self.pump();
                 if let Some(held) = held.filter(|_| self.waits()) {
-                    event_log::waiting(&self.to.terms.lock, &held);
+                    event_log::waiting(&self.to.terms.lock, held.holder.as_deref());
                 }
                 // Only now, so that nobody sees a gap between an answer and the write that follows from it.
                 self.land(purpose, flight);
@@ -208,8 +228,13 @@ impl LeaseTask {
             }
             Event::Closing => self.close(),
             Event::Progress => self.hear_progress(),
+            Event::Turn => {
+                self.handle_turn();
+                self.pump();
+            }
             Event::Wakeup => {
                 self.note_silence();
+                self.note_time_in_line();
                 self.to.shared.with_context(|cx| self.machine.handle_wakeup(cx));
                 self.pump();
             }
@@ -275,5 +300,12 @@ impl LeaseTask {
             self.noted.swap_remove(at);
             self.to.shared.home.settled(owner);
         }
+    }
+}
+
+/// Waits for the turn of who has this place; one without a place has nobody ahead.
+async fn turn(place: Option<&Place>) {
+    if let Some(place) = place {
+        place.first().await;
     }
 }

@@ -41,6 +41,8 @@ mod metric_line;
 #[cfg(feature = "in-process")]
 mod outbox;
 #[cfg(feature = "in-process")]
+mod queue;
+#[cfg(feature = "in-process")]
 mod requests;
 #[cfg(feature = "in-process")]
 mod session;

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::any_store::AnyStore;
 use super::entropy::KernelEntropy;
 use super::home::{Home, SessionId};
+use super::queue::Queues;
 use super::standing::Standings;
 use super::tally::Tallies;
 use super::wire::Wire;
@@ -33,6 +34,7 @@ pub(super) struct Shared {
     pub(super) wire: Wire,
     pub(super) tallies: Tallies,
     pub(super) standings: Arc<Standings>,
+    pub(super) queues: Arc<Queues>,
     /// Set when no new lease is given and every held one goes back.
     pub(super) closing: watch::Sender<bool>,
     /// Set when every connection is to be closed.
@@ -60,6 +62,7 @@ impl Shared {
         let tallies = Tallies::default();
         Self {
             wire: Wire::new(store, clock.clone(), tallies.of_no_lease.clone()),
+            queues: Arc::new(Queues::new(clock.clone())),
             clock,
             home,
             options,

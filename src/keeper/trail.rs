@@ -26,6 +26,7 @@ pub(super) struct Trail {
 /// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
+    InLine,
     Sent(Sort, Option<OwnerId>),
     Answered(&'static str, Answered),
     GivenBack(GiveBack),
@@ -102,6 +103,7 @@ impl fmt::Display for Trail {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::InLine => f.write_str("in line behind others of this keeper"),
             Self::Sent(sort, None) => f.write_str(sort.as_str()),
             Self::Sent(sort, Some(owner)) => write!(f, "{} as {}", sort.as_str(), Short(*owner)),
             Self::Answered(what, answered) => write!(f, "{what}: {answered}"),

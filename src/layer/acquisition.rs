@@ -27,6 +27,7 @@ pub(super) struct Acquisition {
     /// What was waited, and with how many writes, for the keys that are held already.
     waited: Duration,
     attempts: u32,
+    queued: Duration,
     budget: Budget,
     clock: Arc<dyn Clock>,
     span: WaitSpan,
@@ -42,9 +43,9 @@ impl Acquisition {
     ) -> Self {
         let keys = keys.into();
         let unsent = keys.in_order().rev().map(|(which, key)| (which, core.acquire(key, planned, context))).collect();
-        let (waited, attempts) = (Duration::ZERO, 0);
+        let (waited, attempts, queued) = (Duration::ZERO, 0, Duration::ZERO);
         let (budget, clock, span) = (planned.budget, core.clock.clone(), WaitSpan::begin(core, context));
-        Self { session, unsent, asked: None, waited, attempts, budget, clock, span, keys }
+        Self { session, unsent, asked: None, waited, attempts, queued, budget, clock, span, keys }
     }
 
     pub(super) const fn key(&self) -> &LockKey {
@@ -92,11 +93,17 @@ impl Acquisition {
             }
             self.asked = None;
             self.waited += grant.waited;
+            self.queued += grant.queued;
             // Of two first writes that both took their row, neither had to wait.
             self.attempts += if self.attempts == 0 { grant.attempts } else { grant.attempts.saturating_sub(1) };
             if self.unsent.is_empty() {
                 let main = self.session.grant(Which::Main).unwrap_or(grant);
-                return Poll::Ready(Ok(Grant { waited: self.waited, attempts: self.attempts, ..main }));
+                return Poll::Ready(Ok(Grant {
+                    waited: self.waited,
+                    attempts: self.attempts,
+                    queued: self.queued,
+                    ..main
+                }));
             }
         }
     }

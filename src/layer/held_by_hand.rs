@@ -1,10 +1,12 @@
 //! Which keys an invocation has taken by hand: known to all that take leases for it, in this process.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::keeper::client::KeeperName;
 use crate::key::LockKey;
+use crate::lease::Scope;
 use crate::session::Table;
 
 /// The invocations that have taken something by hand, by their keeper and request id.
@@ -12,10 +14,13 @@ static INVOCATIONS: Mutex<Option<Invocations>> = Mutex::new(None);
 
 type Invocations = HashMap<(KeeperName, String), Weak<Held>>;
 
-/// The rows that one invocation has taken, or is taking.
+/// A row that was taken by hand.
+type Row = (Table, String);
+
+/// The rows that one invocation has taken, or is taking, and under which layers.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    rows: Mutex<HashSet<(Table, String)>>,
+    rows: Mutex<HashMap<Row, Option<Scope>>>,
 }
 
 impl Held {
@@ -37,20 +42,41 @@ impl Held {
         held
     }
 
-    /// Notes that this row is being taken; `None` if it is already.
-    pub(super) fn note(held: &Arc<Self>, table: &Table, key: &LockKey) -> Option<Note> {
+    /// Notes that this row is being taken by a handler under these layers; `None` if it is already.
+    pub(super) fn note(held: &Arc<Self>, table: &Table, key: &LockKey, around: Option<&Scope>) -> Option<Note> {
         let row = (table.clone(), key.as_str().to_owned());
-        held.rows().insert(row.clone()).then(|| Note(Some((held.clone(), row))))
+        match held.rows().entry(row.clone()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(vacant) => {
+                vacant.insert(around.cloned());
+                Some(Note(Some((held.clone(), row))))
+            }
+        }
     }
 
-    fn rows(&self) -> MutexGuard<'_, HashSet<(Table, String)>> {
+    /// Whether the handler that this is polled within has taken this row by hand, or one around it has: whoever waits for it
+    /// there waits for itself. What another handler of the same invocation has, as that of another record of a batch, it
+    /// gives back.
+    pub(super) fn is_held_around(keeper: KeeperName, request_id: &str, table: &Table, key: &LockKey) -> bool {
+        let known = INVOCATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = known.as_ref().and_then(|known| known.get(&(keeper, request_id.to_owned())).and_then(Weak::upgrade));
+        let Some(held) = held else { return false };
+        let rows = held.rows();
+        match rows.get(&(table.clone(), key.as_str().to_owned())) {
+            None => false,
+            Some(None) => true,
+            Some(Some(taken_in)) => Scope::around().is_some_and(|scope| scope.is_within(taken_in)),
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, HashMap<Row, Option<Scope>>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// That an invocation holds a row; it goes with the lease.
 #[derive(Debug)]
-pub(super) struct Note(Option<(Arc<Held>, (Table, String))>);
+pub(super) struct Note(Option<(Arc<Held>, Row)>);
 
 impl Note {
     /// Nothing needs to be noted.

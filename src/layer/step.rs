@@ -6,6 +6,7 @@ use lambda_runtime::Context;
 
 use super::acquisition::Acquisition;
 use super::core::Core;
+use super::held_by_hand::Held;
 use super::watch::Watch;
 use crate::error::{AlreadyHeld, Error, Unlocked};
 use crate::key::LockKey;
@@ -57,9 +58,10 @@ fn keys(core: &Core, key: Result<LockKey, Error>, also: Option<Result<LockKey, E
     Ok(Keys::new(main, also))
 }
 
-/// That one of the keys is held by a layer around this one.
-fn not_held_around(core: &Core, keys: &Keys) -> Result<(), AlreadyHeld> {
-    match keys.in_order().find(|(_, key)| core.is_held_around(key)) {
+/// That none of the keys is held by a layer around this one, or by hand in a handler around it.
+fn not_held_around(core: &Core, keys: &Keys, context: &Context) -> Result<(), AlreadyHeld> {
+    let by_hand = |key| Held::is_held_around(core.keeper_name(), &context.request_id, &core.settings.table, key);
+    match keys.in_order().find(|(_, key)| core.is_held_around(key) || by_hand(key)) {
         Some((_, key)) => Err(AlreadyHeld { key: key.clone() }),
         None => Ok(()),
     }
@@ -84,7 +86,7 @@ fn enforce(core: &Core, hold: Arc<Hold>, keys: Result<Keys, Error>, context: &Co
         Err(error) if may_lack_it(core, &error) => return Ok(unlocked(hold, Unlocked::MissingPath)),
         keys => keys?,
     };
-    not_held_around(core, &keys)?;
+    not_held_around(core, &keys, context)?;
     let planned = core.plan(context)?;
     let acquisition = Acquisition::new(core, hold.session().clone(), keys, &planned, context);
     Ok(Step::Acquire { hold, acquisition, patience: Core::patience(&planned) })
@@ -111,7 +113,7 @@ fn observe(core: &Core, hold: Result<Arc<Hold>, Error>, keys: Result<Keys, Error
             return Step::Run { watch: Watch::Nothing, lease: Ok(core.detached(keys)) };
         }
     };
-    let planned = match not_held_around(core, &keys) {
+    let planned = match not_held_around(core, &keys, context) {
         Ok(()) => core.plan(context).map_err(Error::from),
         Err(held) => Err(held.into()),
     };

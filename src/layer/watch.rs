@@ -116,8 +116,8 @@ fn note_loss(lease: &Lease, loss: Loss) -> Error {
 fn observe(acquisition: &Acquisition, answer: &Result<Grant, Error>, on_unavailable: OnUnavailable) {
     let key = acquisition.key();
     match answer {
-        // The first write took it.
-        Ok(grant) if grant.attempts <= 1 => {}
+        // The first write took it, and nobody was ahead of it.
+        Ok(grant) if grant.attempts <= 1 && grant.queued.is_zero() => {}
         Ok(grant) => {
             COUNTERS.would_have_waited.add_one();
             tracing::info!(%key, waited = ?grant.waited, "observed: the invocation would have waited for the lease");

@@ -40,7 +40,7 @@ impl Within {
         match self {
             // Its parts may wait for each other.
             Self::Program(_) => Some(Note::none()),
-            Self::Invocation(invocation) => Held::note(&invocation.held, table, key),
+            Self::Invocation(invocation) => Held::note(&invocation.held, table, key, invocation.around.as_ref()),
         }
     }
 

@@ -67,6 +67,11 @@ impl Scope {
         self.each().filter_map(|node| node.lease.as_ref().ok()).any(is_it)
     }
 
+    /// Whether this is that scope, or one within it.
+    pub(crate) fn is_within(&self, outer: &Self) -> bool {
+        self.each().any(|node| std::ptr::eq(node, &*outer.0))
+    }
+
     fn each(&self) -> impl Iterator<Item = &Node> {
         std::iter::successors(Some(&*self.0), |node| node.outer.as_ref().map(|outer| &*outer.0))
     }

@@ -13,6 +13,10 @@ use super::raw_state::{RawState, beside_state};
 use super::version::VersionRange;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// A line from the layer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type", remote = "Self")]
@@ -144,6 +148,9 @@ pub enum FromKeeper {
         waited_ms: u64,
         /// How many writes that took.
         attempts: u32,
+        /// How much of the wait was spent in line, behind other acquisitions of the same keeper, before the first write.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        queued_ms: u64,
     },
     /// Somebody else holds it.
     Busy {

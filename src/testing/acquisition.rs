@@ -39,9 +39,12 @@ impl State {
             Some(held @ Held::Here(_)) if wait.is_zero() => {
                 let now = self.now();
                 let (holder, retry_after) = held.told(now);
-                return self.refuse(session, &acquire, now.since(began), holder, retry_after);
+                self.note(session, acquire.id, |counted| *counted = Counted::default());
+                return self.refuse(session, &acquire, now.since(began), 0, holder, retry_after);
             }
+            // It waits in line, and sends nothing before its turn.
             Some(Held::Here(_)) => {
+                self.note(session, acquire.id, |counted| *counted = Counted::default());
                 self.waiting.push_back(Waiting { session, acquire, since: began });
                 return;
             }
@@ -54,17 +57,17 @@ impl State {
         match self.held.get(&acquire.key) {
             Some(held) => {
                 let (holder, retry_after) = held.told(now);
-                self.refuse(session, &acquire, now.since(began), holder, retry_after);
+                self.refuse(session, &acquire, now.since(began), 1, holder, retry_after);
             }
             None if is_late(now) => {
                 let message = "the answer came after the latest moment at which the work could begin".to_owned();
                 self.fail(session, &acquire, FailKind::TooLate, message);
             }
-            None => self.grant(session, &acquire, now.since(began), attempts),
+            None => self.grant(session, &acquire, now.since(began), attempts, Duration::ZERO),
         }
     }
 
-    pub(super) fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32) {
+    pub(super) fn grant(&mut self, session: u64, acquire: &Acquire, waited: Duration, attempts: u32, queued: Duration) {
         let token = self.raise(&acquire.key);
         let has_tokens = acquire.table.format.parse().is_ok_and(|format: Format| format.abilities().fencing_token());
         let (owner, token) = (OwnerId::random(), has_tokens.then(|| FencingToken::new(token)));
@@ -97,6 +100,7 @@ impl State {
             valid_for_ms: millis(validity(length)),
             waited_ms: millis(waited),
             attempts,
+            queued_ms: millis(queued),
         };
         self.say(session, granted);
     }
@@ -106,6 +110,7 @@ impl State {
         session: u64,
         acquire: &Acquire,
         waited: Duration,
+        attempts: u32,
         holder: HolderInfo,
         retry_after: Duration,
     ) {
@@ -114,7 +119,7 @@ impl State {
             id: acquire.id,
             holder: Some(holder),
             waited_ms: millis(waited),
-            attempts: 1,
+            attempts,
             retry_after_ms: millis(retry_after),
         };
         self.say(session, busy);

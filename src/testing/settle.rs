@@ -65,10 +65,11 @@ impl State {
             let Waiting { session, acquire, since } = waiting;
             let waited = now.since(since);
             match self.held.get(&acquire.key) {
-                None => self.grant(session, &acquire, waited, 2),
+                // In line behind one of the same keeper: its first write takes the key.
+                None => self.grant(session, &acquire, waited, 1, waited),
                 Some(held) if waited >= Duration::from_millis(acquire.wait_ms) => {
                     let (holder, retry_after) = held.told(now);
-                    self.refuse(session, &acquire, waited, holder, retry_after);
+                    self.refuse(session, &acquire, waited, 0, holder, retry_after);
                 }
                 Some(_) => self.waiting.push_back(Waiting { session, acquire, since }),
             }

@@ -8,7 +8,7 @@ use crate::stage::{SOON, function, said, start, without_extension};
 const SCHEMA: &str = include_str!("../metrics/emf.schema.json");
 
 /// The lines so far.
-fn lines(sandbox: &Sandbox) -> Vec<Value> {
+pub(crate) fn lines(sandbox: &Sandbox) -> Vec<Value> {
     let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
     let events = sandbox.log().events();
     let lines = events.iter().filter_map(|event| match &event.kind {
@@ -22,7 +22,7 @@ fn lines(sandbox: &Sandbox) -> Vec<Value> {
     lines
 }
 
-fn sum(lines: &[Value], name: &str) -> u64 {
+pub(crate) fn sum(lines: &[Value], name: &str) -> u64 {
     lines.iter().filter_map(|line| line[name].as_u64()).sum()
 }
 

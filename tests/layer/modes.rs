@@ -107,7 +107,8 @@ async fn observe_counts_what_it_would_have_refused() {
 
 #[tokio::test]
 async fn observe_counts_what_it_would_have_waited() {
-    for settled in [true, false] {
+    // By a second write, in the keeper's own line, and to the end.
+    for (settled, attempts, queued_ms) in [(true, 2, 0), (true, 1, 40), (false, 1, 0)] {
         let before = metrics::counts().would_have_waited;
         observed(id(), None, move |keeper, said| {
             let mut peer = keeper.accept_session();
@@ -115,7 +116,7 @@ async fn observe_counts_what_it_would_have_waited() {
             if settled {
                 peer.say(json!({
                     "type": "granted", "id": 1, "owner": crate::support::OWNER, "token": 9,
-                    "valid_for_ms": 27_000, "waited_ms": 5, "attempts": 2,
+                    "valid_for_ms": 27_000, "waited_ms": 45, "attempts": attempts, "queued_ms": queued_ms,
                 }));
                 said.all();
                 let mut check = keeper.accept();

@@ -29,6 +29,8 @@ pub(crate) enum Event {
         key: String,
         request_id: String,
         waited_ms: u64,
+        /// How much of it was spent in the keeper's own line; older keepers have none.
+        queued_ms: u64,
         attempts: u64,
         took_over: bool,
     },
@@ -225,6 +227,7 @@ fn of_lease(message: &str, fields: &Fields<'_>) -> Option<Event> {
             key,
             request_id,
             waited_ms: fields.number("waited_ms")?,
+            queued_ms: fields.number("queued_ms").unwrap_or(0),
             attempts: fields.number("attempts")?,
             took_over: fields.0.get("took_over").and_then(Value::as_bool).unwrap_or(false),
         },
@@ -269,7 +272,14 @@ mod tests {
     const ACQUIRED: &str = r#"{"timestamp":"2026-11-29T10:00:00Z","level":"INFO","message":"acquired","table":"locks","key":"a","request_id":"r","owner":"o","token":7,"waited_ms":5,"attempts":2,"took_over":true,"target":"leasehold::keeper"}"#;
 
     fn acquired() -> Event {
-        Event::Acquired { key: "a".into(), request_id: "r".into(), waited_ms: 5, attempts: 2, took_over: true }
+        Event::Acquired {
+            key: "a".into(),
+            request_id: "r".into(),
+            waited_ms: 5,
+            queued_ms: 0,
+            attempts: 2,
+            took_over: true,
+        }
     }
 
     #[test]

@@ -61,8 +61,8 @@ impl Tally {
             }
         }
         match line.event {
-            Event::Acquired { key, waited_ms, attempts, took_over, .. } => {
-                let at_once = attempts <= 1;
+            Event::Acquired { key, waited_ms, queued_ms, attempts, took_over, .. } => {
+                let at_once = attempts <= 1 && queued_ms == 0;
                 self.acquired += 1;
                 self.attempts += attempts;
                 self.at_once += u64::from(at_once);

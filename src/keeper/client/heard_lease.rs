@@ -13,6 +13,8 @@ pub(crate) struct Grant {
     pub(crate) token: Option<FencingToken>,
     pub(crate) waited: Duration,
     pub(crate) attempts: u32,
+    /// How much of the wait was spent in the keeper's own line, before the first write.
+    pub(crate) queued: Duration,
 }
 
 /// The answer to `acquire`.
@@ -77,9 +79,9 @@ impl HeardLease {
     /// Takes in one line about it.
     pub(super) fn hear(&mut self, line: FromKeeper) {
         match line {
-            FromKeeper::Granted { owner, token, waited_ms, attempts, .. } => {
-                let waited = Duration::from_millis(waited_ms);
-                self.answer_with(Answer::Granted(Grant { owner, token, waited, attempts }));
+            FromKeeper::Granted { owner, token, waited_ms, attempts, queued_ms, .. } => {
+                let (waited, queued) = (Duration::from_millis(waited_ms), Duration::from_millis(queued_ms));
+                self.answer_with(Answer::Granted(Grant { owner, token, waited, attempts, queued }));
             }
             FromKeeper::Busy { holder, waited_ms, attempts, retry_after_ms, .. } => self.answer_with(Answer::Busy {
                 holder: holder.map(Box::new),

@@ -65,6 +65,7 @@ impl LeaseTask {
         self.row = Some(TakenRow {
             owner: acquired.owner,
             version: acquired.version.counter(),
+            acquired_at: acquired.sent.wall.as_millis(),
             attempts: acquired.attempts,
             took_over: acquired.took_over,
             granted_at: None,
@@ -104,19 +105,19 @@ impl LeaseTask {
 
     fn grant(&mut self, token: Option<FencingToken>, valid_for: Duration) {
         let now = self.to.shared.now().mono;
-        let waited_ms = millis(now.since(self.asked));
+        let (waited_ms, queued_ms) = (millis(now.since(self.asked)), millis(self.queued));
         let Some(row) = &mut self.row else { return };
         row.version = token.map(FencingToken::get);
         let (owner, attempts, took_over) = (row.owner, row.attempts, row.took_over);
         let (id, valid_for_ms) = (self.to.id, millis(valid_for));
-        let granted = FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts };
+        let granted = FromKeeper::Granted { id, owner, token, valid_for_ms, waited_ms, attempts, queued_ms };
         if !self.to.desk.advance(Stage::Granted, || self.to.outbox.tell(&granted)) {
             // The order to give it back is there already: no work was ever begun under it.
             return;
         }
         row.granted_at = Some(now);
         row.still_held = Some(self.to.tally.hold());
-        event_log::acquired(&self.to.terms.lock, owner, token, waited_ms, attempts, took_over);
+        event_log::acquired(&self.to.terms.lock, owner, token, (waited_ms, queued_ms), attempts, took_over);
         self.to.counts.granted(waited_ms);
         self.to.tally.waited(now.since(self.asked));
         self.to.tally.counts.granted.add_one();
@@ -139,11 +140,13 @@ impl LeaseTask {
             Verdict::Cancelled => {}
         }
         self.tell(Stage::Over, &wording::verdict(self.to.id, verdict, &self.to.terms.lock.table.name));
+        self.leave_line_soon();
     }
 
     fn lose(&mut self, reason: LossReason) {
         let Some(row) = &mut self.row else { return };
         row.lost = true;
+        self.place = None;
         let owner = row.owner;
         row.still_held = None;
         let counts = &self.to.tally.counts;
@@ -210,6 +213,7 @@ impl LeaseTask {
         {
             row.told_validity = Some(validity);
             self.to.shared.standings.hold(row.owner, validity);
+            self.tell_hold(validity);
         }
     }
 }

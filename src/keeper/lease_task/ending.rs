@@ -16,6 +16,7 @@ impl LeaseTask {
         self.order = Some(order);
         self.trail.note(self.to.shared.now().mono, Step::GivenBack(order));
         self.debt = self.to.desk.take_debt();
+        self.leave_line_soon();
         let Assignment { shared, terms, .. } = &self.to;
         if let Some(row) = &self.row {
             shared.standings.forget(row.owner);
@@ -73,6 +74,7 @@ impl LeaseTask {
     pub(super) fn end(&mut self) {
         self.ended = true;
         self.debt = None;
+        self.place = None;
         self.end_states("the lease is over");
         if let Some(row) = &self.row {
             self.to.shared.standings.forget(row.owner);

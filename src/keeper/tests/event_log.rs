@@ -62,7 +62,8 @@ impl Lines {
 async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
     let lines = Lines::collect();
     let world = World::new();
-    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    let elsewhere = world.elsewhere();
+    let (mut one, mut two) = (world.begin().await, elsewhere.begin().await);
     let grant = one.take(1, "a").await;
     two.acquire(Acquire { wait_ms: 0, ..acquire(1, "a") }).await;
     two.receive().await;
@@ -79,7 +80,7 @@ async fn acquired_busy_and_released_carry_what_an_observer_asks_for() {
         [
             json!({
                 "message": "acquired", "table": "locks", "key": "a", "request_id": "r-1", "owner": owner, "token": token,
-                "waited_ms": 5, "attempts": 1, "took_over": false,
+                "waited_ms": 5, "queued_ms": 0, "attempts": 1, "took_over": false,
             }),
             json!({
                 "message": "busy", "table": "locks", "key": "a", "request_id": "r-1", "holder": "orders (request r-1)",
@@ -140,7 +141,8 @@ async fn a_refused_and_a_lost_lease_tell_their_last_steps_in_one_line() {
     let world = World::new();
     let mut client = world.begin().await;
     let grant = client.take(1, "stepped").await;
-    let mut second = world.begin().await;
+    let elsewhere = world.elsewhere();
+    let mut second = elsewhere.begin().await;
     second.acquire(Acquire { wait_ms: 80, ..acquire(1, "stepped") }).await;
     second.receive().await;
     world.store.put("stepped", Row::Absent);

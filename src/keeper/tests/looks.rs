@@ -164,7 +164,8 @@ async fn a_lease_counts_what_it_took_to_get_and_to_keep_it() {
     let world = World::new();
     let mut first = world.begin().await;
     first.take(1, "k").await;
-    let mut second = world.begin().await;
+    let elsewhere = world.elsewhere();
+    let mut second = elsewhere.begin().await;
     second.acquire(acquire(1, "k")).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     first.release(1, ReleaseReason::Finished, true).await;

@@ -14,6 +14,8 @@ mod memory_store;
 mod metrics;
 mod parking;
 mod pause;
+mod queue;
+mod queue_schedules;
 mod quiesce;
 mod release;
 mod silence;

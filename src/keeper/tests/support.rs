@@ -217,6 +217,7 @@ pub(super) struct Grant {
     pub(super) valid_for_ms: u64,
     pub(super) waited_ms: u64,
     pub(super) attempts: u32,
+    pub(super) queued_ms: u64,
 }
 
 impl Client {
@@ -296,8 +297,10 @@ impl Client {
 
     pub(super) async fn granted(&mut self, id: u64) -> Grant {
         match self.receive().await {
-            FromKeeper::Granted { id: told, owner, token, valid_for_ms, waited_ms, attempts } if told == id => {
-                Grant { owner, token: token.unwrap().get(), valid_for_ms, waited_ms, attempts }
+            FromKeeper::Granted { id: told, owner, token, valid_for_ms, waited_ms, attempts, queued_ms }
+                if told == id =>
+            {
+                Grant { owner, token: token.unwrap().get(), valid_for_ms, waited_ms, attempts, queued_ms }
             }
             line => panic!("no grant of {id}: {line:?}"),
         }

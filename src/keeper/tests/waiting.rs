@@ -1,4 +1,4 @@
-//! Two that want the same key.
+//! Two that want the same key, each with a keeper of its own; those of one keeper are in `queue`.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseR
 #[tokio::test(start_paused = true)]
 async fn the_second_waits_for_the_first_and_gets_a_higher_token() {
     let world = World::new();
-    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    let elsewhere = world.elsewhere();
+    let (mut one, mut two) = (world.begin().await, elsewhere.begin().await);
     let first = one.take(1, "a").await;
     two.acquire(acquire(1, "a")).await;
     two.hears_nothing(SECOND).await;
@@ -20,13 +21,14 @@ async fn the_second_waits_for_the_first_and_gets_a_higher_token() {
     let second = two.granted(1).await;
     assert!(second.token > first.token);
     assert!(second.waited_ms >= 1_000 && second.waited_ms < 1_700, "{second:?}");
-    assert_eq!(world.keeper.counts().takeovers, 0);
+    assert_eq!(elsewhere.keeper.counts().takeovers, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn busy_comes_when_the_wait_is_over_and_names_the_holder() {
     let world = World::new();
-    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    let elsewhere = world.elsewhere();
+    let (mut one, mut two) = (world.begin().await, elsewhere.begin().await);
     one.take(1, "a").await;
     let asked = Instant::now();
     two.acquire(acquire(1, "a")).await;
@@ -37,13 +39,14 @@ async fn busy_comes_when_the_wait_is_over_and_names_the_holder() {
     assert_eq!((holder.function.as_str(), holder.request_id.as_str(), attempts), ("orders", "r-1", 1));
     assert!((1_900..=2_000).contains(&waited_ms) && asked.elapsed() <= 2 * SECOND, "{waited_ms}");
     assert!(retry_after_ms > 25_000, "{retry_after_ms}");
-    assert_eq!(world.keeper.counts().busy, 1);
+    assert_eq!(elsewhere.keeper.counts().busy, 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_wait_tries_once() {
     let world = World::new();
-    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    let elsewhere = world.elsewhere();
+    let (mut one, mut two) = (world.begin().await, elsewhere.begin().await);
     one.take(1, "a").await;
     two.acquire(Acquire { wait_ms: 0, ..acquire(1, "a") }).await;
     assert!(matches!(two.receive().await, FromKeeper::Busy { waited_ms: 5, attempts: 1, .. }));
@@ -119,7 +122,7 @@ async fn many_contend_and_each_is_granted_alone() {
     let world = World::new();
     let mut tasks = tokio::task::JoinSet::new();
     for id in 0..20 {
-        let mut client = world.begin().await;
+        let mut client = world.elsewhere().begin().await;
         tasks.spawn(async move {
             client.acquire(Acquire { wait_ms: 120_000, ..acquire(id, "a") }).await;
             let grant = client.granted(id).await;

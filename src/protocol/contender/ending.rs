@@ -44,7 +44,8 @@ impl Contender {
 
     /// What to tell when the budget is used up: who holds it if anybody was seen to, else why nobody could be asked. A
     /// holder whose lease is over is not what stood in the way.
-    pub(super) fn verdict_at_end(&self, cx: &Context<'_>) -> Verdict {
+    #[must_use]
+    pub fn verdict_at_end(&self, cx: &Context<'_>) -> Verdict {
         if self.held.is_none() || self.may_take_over(cx) {
             if let Some(failure) = &self.last_failure {
                 return Verdict::Failed(failure.clone());
