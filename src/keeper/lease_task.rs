@@ -228,9 +228,10 @@ impl LeaseTask {
         }
     }
 
-    /// Whether the contender has nothing under way and nothing told: it waits for its next look.
+    /// Whether the contender has nothing told and nothing under way but a ticket: it waits for its next look.
     fn waits(&self) -> bool {
-        matches!(self.machine, Machine::Contending(_)) && !self.machine.is_finished() && self.requests.is_empty()
+        let idle = self.requests.is_empty() || self.requests.under_way(Purpose::Ticket);
+        matches!(self.machine, Machine::Contending(_)) && !self.machine.is_finished() && idle
     }
 
     /// A write is answered. A release that will be sent again is owed until then: nobody may freeze in between unasked.

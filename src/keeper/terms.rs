@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::wording::cut_holder;
 use crate::clock::{Mono, Now, Wall};
-use crate::protocol::{Budget, Epoch, Format, LossReason, Polling, Renewals, Rules, Settings, Subject};
-use crate::session::{Acquire, OnCrash, Table};
+use crate::protocol::{Backoff, Budget, Epoch, Format, LossReason, Polling, Renewals, Rules, Settings, Subject};
+use crate::session::{Acquire, OnCrash, PollingMs, Table};
 use crate::store::{Lock, STATE_SUFFIX};
 
 /// The longest key, in bytes: what DynamoDB takes for a partition key.
@@ -89,20 +89,14 @@ impl Terms {
         if let Some(problem) = acquire.table.misplaced(&acquire.attributes) {
             return Err(format!("`attributes`: {problem}"));
         }
-        let polling = acquire.polling;
-        if polling.first == 0 || polling.max < polling.first || polling.max > MAX_POLLING_MS {
-            return Err(format!(
-                "`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {} and {}",
-                polling.first, polling.max
-            ));
-        }
+        let polling = acquire.polling.map_or(Ok(Polling::Tickets), backoff)?;
 
         let latest = acquire.answer_within_ms.map(|ms| now.mono + Duration::from_millis(ms));
         let stop = now.mono + Duration::from_millis(acquire.wait_ms);
         let settings = Settings {
             lease: lease(acquire.lease_ms, invocation.end_of_work, now),
             format,
-            polling: Polling { first: Duration::from_millis(polling.first), max: Duration::from_millis(polling.max) },
+            polling,
             server_time: acquire.server_time,
             rules: Rules::default(),
         };
@@ -135,6 +129,15 @@ impl Terms {
             _ => self.renewals,
         }
     }
+}
+
+fn backoff(PollingMs { first, max }: PollingMs) -> Result<Polling, String> {
+    if first == 0 || max < first || max > MAX_POLLING_MS {
+        return Err(format!(
+            "`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {first} and {max}"
+        ));
+    }
+    Ok(Polling::Backoff(Backoff { first: Duration::from_millis(first), max: Duration::from_millis(max) }))
 }
 
 /// A handler that can't outlive its deadline needs no lease that does: what is believed of it, 90 %, is to cover the
@@ -197,7 +200,6 @@ mod tests {
     use super::*;
     use crate::clock::{Clock as _, ManualClock};
     use crate::protocol::{HolderInfo, ServerTime};
-    use crate::session::PollingMs;
 
     fn now() -> Now {
         ManualClock::at(Wall::from_millis(1_800_000_000_000)).now()
@@ -215,7 +217,7 @@ mod tests {
             lease_ms: 30_000,
             wait_ms: 2_000,
             answer_within_ms: None,
-            polling: PollingMs::default(),
+            polling: None,
             on_crash: OnCrash::Release,
             server_time: true,
             max_hold_ms: 900_000,
@@ -319,9 +321,9 @@ mod tests {
             ("lease_ms", Acquire { lease_ms: u64::MAX, ..acquire() }),
             ("max_hold_ms", Acquire { max_hold_ms: 0, ..acquire() }),
             ("max_silence_ms", Acquire { max_silence_ms: Some(0), ..acquire() }),
-            ("polling", Acquire { polling: PollingMs { first: 0, max: 10 }, ..acquire() }),
-            ("polling", Acquire { polling: PollingMs { first: 20, max: 10 }, ..acquire() }),
-            ("polling", Acquire { polling: PollingMs { first: 20, max: u64::MAX }, ..acquire() }),
+            ("polling", Acquire { polling: Some(PollingMs { first: 0, max: 10 }), ..acquire() }),
+            ("polling", Acquire { polling: Some(PollingMs { first: 20, max: 10 }), ..acquire() }),
+            ("polling", Acquire { polling: Some(PollingMs { first: 20, max: u64::MAX }), ..acquire() }),
         ];
         for (field, acquire) in bad {
             let message = Terms::read(acquire, &invocation(None, false), now()).unwrap_err();

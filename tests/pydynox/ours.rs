@@ -61,7 +61,7 @@ impl Ours {
             .format("pydynox/1")
             .lease_duration(LEASE)
             .max_wait(max_wait)
-            .polling(Duration::from_millis(5), Duration::from_millis(20))
+            .polling(Polling::backoff(Duration::from_millis(5), Duration::from_millis(20)))
             .release(Release::BeforeResponse)
             .keeper(KeeperChoice::Extension)
             .socket(&self.socket)

@@ -173,7 +173,7 @@ async fn an_outage_within_the_wait_is_waited_out_however_many_attempts_it_takes(
         let back_at = Instant::now() + 20 * SECOND;
         world.store.decide(move |_, _| if Instant::now() < back_at { Fate::failed(kind) } else { Fate::USUAL });
         let mut client = world.begin().await;
-        let polling = PollingMs { first: 10, max: 100 };
+        let polling = Some(PollingMs { first: 10, max: 100 });
         client.acquire(Acquire { wait_ms: 60_000, polling, ..acquire(1, "a") }).await;
         client.hears_nothing(19 * SECOND).await;
         assert!(world.home.unsettled().len() <= 100, "{} attempts are noted", world.home.unsettled().len());

@@ -17,6 +17,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_possible_wrap)]
 
 mod clock;
+pub mod contention;
 mod drive;
 mod environment;
 mod keeper;

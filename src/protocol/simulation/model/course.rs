@@ -10,7 +10,7 @@ use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock};
 use crate::protocol::simulation::keeper::Machine;
 use crate::protocol::simulation::trace;
-use crate::protocol::{Budget, Contender, FailureKind, Polling, Settings};
+use crate::protocol::{Backoff, Budget, Contender, FailureKind, Polling, Settings};
 
 /// Contenders sleep until a takeover is due, or for a third of the lease where none is in sight: looks in between show
 /// nothing that the moments of a model do not.
@@ -205,7 +205,11 @@ impl<'a> Course<'a> {
     pub(super) fn settings(&self, server_time: bool) -> Settings {
         let lease = std::time::Duration::from_micros(self.model.bounds.lease);
         let look = lease / POLLING_SHARE;
-        let polling = Polling { first: look, max: look };
+        let polling = if self.model.bounds.hints.is_some() {
+            Polling::Tickets
+        } else {
+            Polling::Backoff(Backoff { first: look, max: look })
+        };
         Settings { lease, format: FORMAT, polling, server_time, rules: self.model.rules }
     }
 

@@ -74,7 +74,7 @@ impl fmt::Display for Fact {
 
 /// A set of facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Facts(u32);
+pub struct Facts(u64);
 
 impl Facts {
     pub(super) fn add(&mut self, fact: Fact) {

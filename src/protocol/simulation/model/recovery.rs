@@ -30,6 +30,7 @@ impl Course<'_> {
         let bounds = Bounds {
             places: vec![Place { sessions: 1, lanes: 1, kinds: vec![kind] }],
             wait: 2 * DAY,
+            hints: self.model.bounds.hints,
             ..Bounds::recovery(self.model.bounds.lease)
         };
         let model = Model { bounds, rules: self.model.rules, subject: self.model.subject.clone() };

@@ -119,7 +119,7 @@ impl Course<'_> {
             Request::Renew { owner, .. } | Request::Park { owner, .. } => coming.contains(owner),
             Request::TakeOver { seen_owner, .. } => coming.contains(seen_owner),
             Request::Release { owners, .. } => any_release || owners.iter().any(|owner| coming.contains(owner)),
-            Request::Acquire { .. } | Request::Read => true,
+            Request::Acquire { .. } | Request::Ticket | Request::Read => true,
         });
     }
 
@@ -178,6 +178,6 @@ const fn taker(request: &Request) -> Option<OwnerId> {
         Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } | Request::Park { parked: owner, .. } => {
             Some(*owner)
         }
-        Request::Renew { .. } | Request::Release { .. } | Request::Read => None,
+        Request::Renew { .. } | Request::Release { .. } | Request::Ticket | Request::Read => None,
     }
 }
