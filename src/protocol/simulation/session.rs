@@ -73,6 +73,7 @@ impl World {
             open: true,
             wake: None,
             began: now,
+            came: self.now,
             stop: budget.stop,
             latest: budget.latest,
             hold,

@@ -19,6 +19,9 @@ const LONGEST_FAR: Duration = Duration::from_secs(1);
 const SHORTEST_NEXT: Duration = Duration::from_millis(2);
 const LONGEST_NEXT: Duration = Duration::from_millis(100);
 
+/// A hold may be much shorter than usual, so nobody relies on the usual one for longer than the plain schedule sleeps.
+const LONGEST_BLIND: Duration = Duration::from_millis(500);
+
 /// The last look is no longer before the end of the wait, however slow the store is.
 const LONGEST_LAST: Duration = Duration::from_millis(25);
 
@@ -39,10 +42,11 @@ impl Queue {
 
     fn far(&self, position: i64, now: Mono, fraction: f64) -> NextLook {
         let turn = self.hold() + self.latency() * 2;
-        let turns = (position - 1).clamp(1, 1_000_000) as f64;
+        let turns = f64::from(i32::try_from(position - 1).unwrap_or(i32::MAX));
         let expected = turn.mul_f64(0.8 * turns);
         let waited = self.refused.map_or(Duration::ZERO, |refused| now.since(refused));
-        let bounded = expected.min(turn * 2 + waited * 2).min(LONGEST_FAR);
+        // The middle one bounds what a wrong position costs: in proportion to what was waited already.
+        let bounded = expected.min(turn * 3 + waited * 2).min(LONGEST_FAR);
         let after = if self.rules.broken(Mutant::SleepsPastTakeover) { expected } else { bounded };
         NextLook { after: after.mul_f64(0.9 + 0.2 * fraction), takes: false }
     }
@@ -55,14 +59,15 @@ impl Queue {
         if age < hold {
             let began_about_then = self.holder.and_then(|seen| seen.gap).is_some_and(|gap| gap < hold / 3);
             if known && began_about_then {
-                after = after.max((hold - age).saturating_sub(latency));
+                // To be there as the release is: an attempt that comes a little early is refused, and the next one is late.
+                after = after.max((hold - age).saturating_sub(latency / 2).min(LONGEST_BLIND));
             }
             after = after.max((hold / 8).min(LONGEST_NEXT));
         }
         if position <= 0 {
             let bound = if self.rules.broken(Mutant::ServedRunsAhead) { i64::MAX } else { MOST_OVERTAKEN };
             let most = 1_i64.saturating_sub(position).min(bound);
-            after = after.mul_f64(1.0 + (most - 1) as f64 * fraction);
+            after = after.mul_f64(1.0 + f64::from(i32::try_from(most - 1).unwrap_or(i32::MAX)) * fraction);
         }
         let soon_over = age + after <= (hold + latency) * 3 / 2;
         NextLook { after, takes: known && self.moved_on && hold <= latency * 8 && soon_over }

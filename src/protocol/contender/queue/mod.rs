@@ -22,6 +22,10 @@ const MOST_LOST: u8 = 4;
 /// A ticket this close behind the last one served is the next in turn, or what lies between is dead.
 const NEAR: u64 = 4;
 
+/// At most so many are passed over at once because they seem to be dead. Some of them live, and each of those then takes
+/// itself for overtaken and looks as often as who is next: a crowd of them would be a herd.
+const MOST_SKIPPED: u64 = 16;
+
 /// Who comes before its turn lets the others have a free row first, for no longer than this.
 const LONGEST_COURTESY: Duration = Duration::from_millis(250);
 
@@ -149,11 +153,11 @@ impl Queue {
         self.free_at = Some(version);
         self.looked = Some(now);
         self.read(hints);
-        let before = self.position().map_or(0, |position| position.clamp(0, 16).unsigned_abs());
+        let before = self.position().map_or(0, |position| u8::try_from(position.clamp(0, 16)).unwrap_or(0));
         if before <= 2 || (self.free_again && !self.rules.broken(Mutant::FreeRowLeftToOthers)) {
             return Turn::Mine;
         }
-        let courtesy = self.latency().mul_f64(before as f64 / 2.0 * (0.75 + 0.5 * fraction));
+        let courtesy = self.latency().mul_f64(f64::from(before) / 2.0 * (0.75 + 0.5 * fraction));
         Turn::AfterOthers(courtesy.min(LONGEST_COURTESY))
     }
 
@@ -180,8 +184,10 @@ impl Queue {
         }
         if ticket <= served {
             None
-        } else if ticket - served <= NEAR || self.free_again {
+        } else if ticket - served <= NEAR {
             Some(ticket)
+        } else if self.free_again {
+            Some(ticket.min(served + MOST_SKIPPED))
         } else {
             Some(served + 1)
         }
