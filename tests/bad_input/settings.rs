@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use leasehold::layer::ByTemplate;
-use leasehold::{LeaseLayer, SettingsError};
+use leasehold::{LeaseLayer, Polling, SettingsError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -9,7 +9,7 @@ use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use leasehold::clock::SystemClock;
 use leasehold::keeper::{Keeper, KeeperCounts, KeeperOptions, Peer, PlainHome};
 use leasehold::store::DynamoDb;
-use leasehold::{Error, KeeperChoice, LeaseLayer, Release};
+use leasehold::{Error, KeeperChoice, LeaseLayer, Polling, Release};
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::support::sdk_config;

@@ -80,7 +80,7 @@ fn requests(format: Format) -> Vec<(&'static str, &'static str, Request)> {
             seen_version,
         };
         requests.push(("dynamodb:PutItem", "a takeover from an owner that nobody is", take));
-        let release = Request::Release { owners: vec![owner], ttl: None };
+        let release = Request::Release { owners: vec![owner], ttl: None, hold: None };
         requests.push(("dynamodb:DeleteItem", "a release of a lease that nobody has", release));
     }
     requests

@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
+use crate::protocol::Hints;
 use crate::protocol::{FailureKind, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason};
 
@@ -156,7 +157,7 @@ async fn a_row_that_is_lost_before_the_grant_is_contended_for_again() {
     sleep(4 * SECOND + SECOND / 2).await;
     let first = store.owner("a").unwrap();
     let elsewhere = world.elsewhere();
-    store.put("a", Row::Free { version: 9_000_000_000_000 });
+    store.put("a", Row::Free { version: 9_000_000_000_000, hints: Hints::default() });
     let mut two = elsewhere.begin().await;
     let taken = two.take(1, "a").await;
     one.hears_nothing(2 * SECOND).await;

@@ -6,7 +6,7 @@ use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};
 use crate::protocol::{
-    Acquired, Action, Answer, FailureKind, FencingToken, Format, LossReason, Outcome, Request, Row, Sample, Settings,
+    Acquired, Action, Answer, FailureKind, FencingToken, Format, LossReason, Hints, Outcome, Request, Row, Sample, Settings,
     Unusable, Verdict, Version,
 };
 
@@ -33,6 +33,7 @@ fn acquired(rig: &mut Rig) -> Acquired {
         waited: ms(0),
         attempts: 1,
         took_over: false,
+        usual_hold: None,
     }
 }
 
@@ -169,7 +170,7 @@ fn a_refusal_by_anything_else_is_a_loss_with_its_reason() {
     let cases = [
         (held(9, VERSION + 1, LEASE), LossReason::Stolen { by: owner(9) }),
         (Row::Absent, LossReason::Deleted),
-        (Row::Free { version: VERSION }, LossReason::Freed),
+        (Row::Free { version: VERSION, hints: Hints::default() }, LossReason::Freed),
     ];
     for (row, reason) in cases {
         let mut rig = Rig::new();
@@ -226,7 +227,7 @@ fn no_renewal_follows_a_release() {
     holder.handle_release(&mut rig.cx());
     let (release, request, _) = sent(holder.poll_action());
     let ttl = Some(rig.now().wall.as_millis() / 1_000 + 7 * 86_400);
-    assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl });
+    assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl, hold: None });
     assert!(holder.validity().is_none());
 
     holder.handle_answer(&mut rig.cx(), renewal, written(VERSION + 1));
@@ -301,7 +302,7 @@ fn without_a_date_a_renewal_removes_expires_at_before_the_grant() {
     let mut holder = started(&mut rig, acquired, None);
     let (id, request, _) = sent(holder.poll_action());
     assert!(matches!(request, Request::Renew { expires_at: None, .. }), "{request:?}");
-    let answer = Answer::new(Outcome::Written { version: Version::Counter(VERSION + 1) }, None);
+    let answer = Answer::new(Outcome::written(Version::Counter(VERSION + 1)), None);
     holder.handle_answer(&mut rig.cx(), id, answer);
     assert!(matches!(holder.poll_action(), Some(Action::Granted { .. })));
 }

@@ -36,6 +36,12 @@ pub(super) fn date(at: Micros, skew: i64) -> u64 {
 }
 
 impl Stored {
+    /// A free row with hints of those who are gone.
+    pub(super) fn left_free(hints: Hints) -> Self {
+        let version = Version::Counter(EPOCH / MS);
+        Self { version, lease: Duration::from_secs(6), owner: None, expires_at: None, ttl: None, hints, foreign: false }
+    }
+
     fn not_a_lock() -> Self {
         Self {
             version: Version::Counter(0),

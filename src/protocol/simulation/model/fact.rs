@@ -64,6 +64,9 @@ facts! {
     Swept: "a free row is swept",
     Reseeded: "a row is made anew after a sweep",
     Abandoned: "an abandoned row is taken by another",
+    Ticket: "a ticket is taken",
+    TicketRefused: "a ticket finds that nobody holds the row",
+    TicketBurnt: "a ticket lands when nobody waits for its answer any more",
 }
 
 impl fmt::Display for Fact {
