@@ -192,3 +192,98 @@ async fn an_outage_within_the_wait_is_waited_out_however_many_attempts_it_takes(
         assert_eq!(world.home.unsettled(), []);
     }
 }
+
+fn by_tickets(id: u64) -> Acquire {
+    Acquire { polling: None, wait_ms: 60_000, ..acquire(id, "a") }
+}
+
+fn hints(row: Row) -> Hints {
+    match row {
+        Row::Free { hints, .. } => hints,
+        Row::Held(held) => held.hints,
+        row => panic!("{row:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_waits_by_tickets_passes_the_key_on_at_once_and_adds_up() {
+    const CROWD: u64 = 12;
+    let world = World::new();
+    let mut first = world.begin().await;
+    first.take(1, "a").await;
+    let mut crowd = Vec::new();
+    for _ in 0..CROWD {
+        let mut client = world.begin().await;
+        client.acquire(by_tickets(1)).await;
+        crowd.push(tokio::spawn(async move {
+            client.granted(1).await;
+            sleep(Duration::from_millis(20)).await;
+            client.release(1, ReleaseReason::Finished, true).await;
+            client
+        }));
+    }
+    sleep(Duration::from_millis(20)).await;
+    let began = Instant::now();
+    first.release(1, ReleaseReason::Finished, true).await;
+    let mut clients = Vec::new();
+    for member in crowd {
+        clients.push(member.await.unwrap());
+    }
+    // Each holds it for 20 ms, and a request takes 5 ms: half as much again is what the clock alone would need.
+    assert!(began.elapsed() < Duration::from_millis(CROWD * 45), "{:?}", began.elapsed());
+    world.all_ended().await;
+
+    let told = hints(world.store.row("a"));
+    assert_eq!(told.tickets, Some(CROWD));
+    assert!(told.served.is_some_and(|served| served <= CROWD) && told.hold.is_some(), "{told:?}");
+    let counts = world.keeper.counts();
+    let ends = counts.granted + counts.grants_undone + counts.attempts_refused + counts.attempts_unknown;
+    assert_eq!((counts.granted, counts.attempts), (CROWD + 1, ends), "a ticket is no attempt: {counts:?}");
+    let tickets = world.store.requests("a", |request| *request == Request::Ticket);
+    assert_eq!(tickets.len() as u64, CROWD);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_hold_that_ended_by_itself_tells_how_long_it_took() {
+    let world = World::new();
+    let usual = || hints(world.store.row("a")).hold;
+    let mut client = world.begin().await;
+    for (reason, expected) in [
+        (ReleaseReason::Finished, Some(100)),
+        (ReleaseReason::Dropped, Some(100)),
+        (ReleaseReason::Cancelled, Some(100)),
+        (ReleaseReason::Finished, Some(325)),
+    ] {
+        client.take(1, "a").await;
+        sleep(Duration::from_millis(if usual().is_none() { 100 } else { 1_000 })).await;
+        client.release(1, reason, true).await;
+        world.all_ended().await;
+        assert_eq!(usual(), expected.map(Duration::from_millis), "{reason:?}");
+        client.receive().await;
+    }
+    client.take(1, "a").await;
+    sleep(SECOND).await;
+    client.vanish().await;
+    world.all_ended().await;
+    assert_eq!(usual(), Some(Duration::from_millis(325)), "a crash");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_while_its_ticket_is_under_way_leaves_nothing_behind() {
+    let world = World::new();
+    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    one.take(1, "a").await;
+    world.store.decide(|_, request| match request {
+        Request::Ticket => Fate::slow(Duration::from_millis(300)),
+        _ => Fate::USUAL,
+    });
+    two.acquire(by_tickets(1)).await;
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(world.keeper.writes_in_flight(), 1, "a freeze waits for it as for any write");
+    two.release(1, ReleaseReason::Cancelled, true).await;
+    sleep(SECOND).await;
+    assert_eq!(world.keeper.writes_in_flight(), 0);
+    let of_two = world.store.requests("a", |request| matches!(request, Request::Release { .. }));
+    assert_eq!(of_two, [], "there is nothing to clear up");
+    assert!(world.store.owner("a").is_some());
+}

@@ -12,6 +12,9 @@ use crate::protocol::Mutant;
 /// How long the work under a lease is taken to last where the row does not say.
 const ASSUMED_HOLD: Duration = Duration::from_millis(25);
 
+/// What a turn takes at least of its usual time: better a look too many than one that is late.
+const EARLY: f64 = 0.85;
+
 /// Nobody looks more seldom.
 const LONGEST_FAR: Duration = Duration::from_secs(1);
 
@@ -43,7 +46,7 @@ impl Queue {
     fn far(&self, position: i64, now: Mono, fraction: f64) -> NextLook {
         let turn = self.hold() + self.latency() * 2;
         let turns = f64::from(i32::try_from(position - 1).unwrap_or(i32::MAX));
-        let expected = turn.mul_f64(0.8 * turns);
+        let expected = turn.mul_f64(EARLY * turns);
         let waited = self.refused.map_or(Duration::ZERO, |refused| now.since(refused));
         // The middle one bounds what a wrong position costs: in proportion to what was waited already.
         let bounded = expected.min(turn * 3 + waited * 2).min(LONGEST_FAR);

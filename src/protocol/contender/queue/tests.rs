@@ -35,12 +35,12 @@ fn look(queue: &Queue, now: u64) -> NextLook {
 #[test]
 fn who_is_far_looks_when_its_turn_may_have_come_but_soon_enough_to_bear_a_wrong_position() {
     // A turn is 20 ms and two requests: 32 ms.
-    assert_eq!(look(&waiting(3, 0, Some(20)), 0).after, ms(32).mul_f64(0.8 * 2.0));
+    assert_eq!(look(&waiting(3, 0, Some(20)), 0).after, ms(32).mul_f64(0.85 * 2.0));
     assert_eq!(look(&waiting(30, 0, Some(20)), 0).after, ms(96), "three turns at most, at first");
     assert_eq!(look(&waiting(30, 0, Some(20)), 100).after, ms(296), "and twice what was waited");
     assert_eq!(look(&waiting(3_000, 0, Some(20)), 60_000).after, ms(1_000), "and a second in the end");
     let (early, late) = (waiting(3, 0, None).next_look(at(0), 0.0), waiting(3, 0, None).next_look(at(0), 1.0));
-    let expected = ms(37).mul_f64(0.8 * 2.0);
+    let expected = ms(37).mul_f64(0.85 * 2.0);
     assert_eq!(early.unwrap().after, expected.mul_f64(0.9), "25 ms where the row says nothing");
     assert!(late.unwrap().after.abs_diff(expected.mul_f64(1.1)) < Duration::from_micros(1));
     assert!(!early.unwrap().takes);
