@@ -44,7 +44,10 @@ fn courses() -> Vec<(String, Course)> {
         courses.push((format!("50, {latency} ms, 20 % die"), Course { dead: 20, ..course }));
         courses.push((format!("50, {latency} ms, 2 s budget"), Course { budget: second * 2, ..course }));
     }
-    courses.push(("50 over 1 s, 2 s budget".to_owned(), Course { budget: second * 2, spread: second, ..Course::at_once(50) }));
+    courses.push((
+        "50 over 1 s, 2 s budget".to_owned(),
+        Course { budget: second * 2, spread: second, ..Course::at_once(50) },
+    ));
     for n in [2, 10, 50, 200] {
         courses.push((format!("{n}, 200 ms holds"), Course { hold: ms(200), ..Course::at_once(n) }));
     }

@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use leasehold::clock::{Clock, Mono, Now, Wall};
 use leasehold::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
-use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version};
+use leasehold::protocol::{
+    Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version,
+};
 use leasehold::session::{FromKeeper, LineReader, MAX_LINE};
 use leasehold::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -249,7 +251,9 @@ impl InMemory {
         let mut rows = self.rows.lock().unwrap();
         let place = format!("{:?} {}", lock.table, lock.key);
         let row = rows.get(&place).cloned().unwrap_or(Row::Absent);
-        let held = |owner, version, lease| Row::Held(HeldRow { owner, version, lease, expires_at: None, holder: None, hints: Hints::default() });
+        let held = |owner, version, lease| {
+            Row::Held(HeldRow { owner, version, lease, expires_at: None, holder: None, hints: Hints::default() })
+        };
         let new = match (request, &row) {
             (Request::Read, _) => return Outcome::Read { row },
             (Request::Ticket, Row::Held(_)) => return Outcome::Numbered { row },
@@ -278,7 +282,14 @@ impl InMemory {
                 if (now.owner, now.version) == (owner, version) =>
             {
                 let holder = Some(Box::new(HolderInfo { parked: true, ..lock.holder.clone() }));
-                Row::Held(HeldRow { owner: parked, version: new_version, lease, expires_at: None, holder, hints: Hints::default() })
+                Row::Held(HeldRow {
+                    owner: parked,
+                    version: new_version,
+                    lease,
+                    expires_at: None,
+                    holder,
+                    hints: Hints::default(),
+                })
             }
             (Request::Release { owners, .. }, Row::Held(now)) if owners.contains(&now.owner) => {
                 now.version.counter().map_or(Row::Absent, |version| Row::Free { version, hints: Hints::default() })
@@ -300,7 +311,10 @@ impl InMemory {
         match row {
             Row::Held(held) if held.owner == write.owner => {
                 if write.release.is_some() {
-                    *row = held.version.counter().map_or(Row::Absent, |version| Row::Free { version, hints: Hints::default() });
+                    *row = held
+                        .version
+                        .counter()
+                        .map_or(Row::Absent, |version| Row::Free { version, hints: Hints::default() });
                 }
                 StateOutcome::Written
             }

@@ -161,8 +161,15 @@ async fn the_answer_to_a_request_that_was_given_up_reaches_nobody() {
     let answer = store.send(&lock("k"), renew(), Duration::from_millis(100)).await;
     assert_eq!(kind_of(&answer), FailureKind::Timeout);
     let (at, lease) = (Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
-    let acquire =
-        Request::Acquire { owner: owner(2), version: None, at, lease, expires_at: None, unknown: vec![owner(1)], served: None };
+    let acquire = Request::Acquire {
+        owner: owner(2),
+        version: None,
+        at,
+        lease,
+        expires_at: None,
+        unknown: vec![owner(1)],
+        served: None,
+    };
     let answer = store.send(&lock("k"), acquire, LONG).await;
     assert_eq!(answer.outcome, Outcome::written(Version::Counter(1_700_000_000_001)));
 }

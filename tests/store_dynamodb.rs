@@ -94,13 +94,17 @@ fn states() -> Vec<(&'static str, Option<Item>, Row)> {
     let found_negative = "is -3, not an integer from 0 to 2^63 - 1";
     let expiry = ("expires_at", n(EXPIRY - 1));
     let good = [("tickets", n(20)), ("served", n(11)), ("hold_ms", n(15))];
-    let odd = [("tickets", s("many")), ("served", n("-1.5")), ("hold_ms", n("9e30"))];
+    let odd = [("tickets", s("many")), ("served", n("-1.5")), ("hold_ms", n("9000000000000000000000000000000"))];
     let held_with_expiry = |by| with(held_by(by), std::slice::from_ref(&expiry));
     vec![
         ("absent", None, Row::Absent),
         ("free", Some(with(free(), &[("ttl", n(5))])), Row::Free { version: 7, hints: Hints::default() }),
         ("free without ttl", Some(free()), Row::Free { version: 7, hints: Hints::default() }),
-        ("free with a left expiry", Some(with(free(), std::slice::from_ref(&expiry))), Row::Free { version: 7, hints: Hints::default() }),
+        (
+            "free with a left expiry",
+            Some(with(free(), std::slice::from_ref(&expiry))),
+            Row::Free { version: 7, hints: Hints::default() },
+        ),
         ("mine", Some(held_by(ME)), held_row(ME, 7, None)),
         ("mine with expiry", Some(held_with_expiry(ME)), held_row(ME, 7, Some(EXPIRY - 1))),
         ("mine, later version", Some(with(held_by(ME), &[("version", n(8))])), held_row(ME, 8, None)),
@@ -162,7 +166,10 @@ fn requests() -> Vec<(&'static str, Request)> {
         expires_at,
     };
     vec![
-        ("acquire", Request::Acquire { owner: new, version: None, at, lease, expires_at, unknown: vec![], served: None }),
+        (
+            "acquire",
+            Request::Acquire { owner: new, version: None, at, lease, expires_at, unknown: vec![], served: None },
+        ),
         (
             "acquire again",
             Request::Acquire {
@@ -362,8 +369,15 @@ async fn of_many_acquires_at_once_exactly_one_is_written() {
         let store = std::sync::Arc::clone(&store);
         tokio::spawn(async move {
             let (owner, at) = (owner(number), Wall::from_millis(AT));
-            let request =
-                Request::Acquire { owner, version: None, at, lease: LEASE, expires_at: None, unknown: vec![], served: None };
+            let request = Request::Acquire {
+                owner,
+                version: None,
+                at,
+                lease: LEASE,
+                expires_at: None,
+                unknown: vec![],
+                served: None,
+            };
             store.send(&lock(KEY), request, TIMEOUT).await.outcome
         })
     });
@@ -422,7 +436,8 @@ async fn an_acquisition_may_have_any_number_of_unknown_attempts() {
             dynamodb.put("locks", with(held_by(ME), &[("owner", s(mine.to_string()))])).await;
             let (at, lease, unknown) = (Wall::from_millis(AT), LEASE, unknown.clone());
             let new = owner(NEW);
-            let request = Request::Acquire { owner: new, version: None, at, lease, expires_at: None, unknown, served: None };
+            let request =
+                Request::Acquire { owner: new, version: None, at, lease, expires_at: None, unknown, served: None };
             let answer = store.send(&lock(KEY), request, TIMEOUT).await;
             assert_eq!(answer.outcome, Outcome::written(Version::Counter(8)), "{count}");
 

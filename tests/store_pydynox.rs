@@ -67,7 +67,14 @@ fn without(mut item: Item, name: &str) -> Item {
 
 fn held(by: u128, version: u128, lease_ms: u64) -> Row {
     let lease = Duration::from_millis(lease_ms);
-    Row::Held(HeldRow { owner: owner(by), version: v(version), lease, expires_at: None, holder: None, hints: Hints::default() })
+    Row::Held(HeldRow {
+        owner: owner(by),
+        version: v(version),
+        lease,
+        expires_at: None,
+        holder: None,
+        hints: Hints::default(),
+    })
 }
 
 fn malformed(attribute: &str, found: &str) -> Row {
@@ -199,7 +206,9 @@ async fn every_request_does_to_a_row_in_every_state_what_the_format_says() {
             let outcome = store.send(&lock(), request.clone(), TIMEOUT).await.outcome;
             let after = dynamodb.only_item("locks").await;
             let (expected, expected_after) = match model(&request, &row) {
-                _ if matches!(request, Request::Read | Request::Ticket) => (Outcome::Read { row: row.clone() }, item.clone()),
+                _ if matches!(request, Request::Read | Request::Ticket) => {
+                    (Outcome::Read { row: row.clone() }, item.clone())
+                }
                 Some((after, version)) => (Outcome::written(version), after),
                 None => (Outcome::Refused { row: row.clone() }, item.clone()),
             };
@@ -240,7 +249,8 @@ async fn of_many_acquires_at_once_exactly_one_is_written() {
         let store = std::sync::Arc::clone(&store);
         tokio::spawn(async move {
             let (owner, version, at) = (owner(number), Some(v(100 + number)), Wall::from_millis(1));
-            let request = Request::Acquire { owner, version, at, lease: LEASE, expires_at: None, unknown: vec![], served: None };
+            let request =
+                Request::Acquire { owner, version, at, lease: LEASE, expires_at: None, unknown: vec![], served: None };
             store.send(&lock(), request, TIMEOUT).await.outcome
         })
     });
@@ -264,13 +274,21 @@ async fn an_acquisition_may_have_any_number_of_unknown_attempts() {
         let unknown: Vec<OwnerId> = (0..count).map(|number| owner(1_000 + number)).collect();
         dynamodb.put("locks", written(1_000 + count - 1, 7, 20_000)).await;
         let (version, at, lease) = (Some(v(8)), Wall::from_millis(1), LEASE);
-        let again =
-            Request::Acquire { owner: owner(NEW), version, at, lease, expires_at: None, unknown: unknown.clone(), served: None };
+        let again = Request::Acquire {
+            owner: owner(NEW),
+            version,
+            at,
+            lease,
+            expires_at: None,
+            unknown: unknown.clone(),
+            served: None,
+        };
         let outcome = store.send(&lock(), again, TIMEOUT).await.outcome;
         assert_eq!(outcome, Outcome::written(v(8)), "{count}");
 
         dynamodb.put("locks", written(1_000 + count - 90, 7, 20_000)).await;
-        let outcome = store.send(&lock(), Request::Release { owners: unknown, ttl: None, hold: None }, TIMEOUT).await.outcome;
+        let outcome =
+            store.send(&lock(), Request::Release { owners: unknown, ttl: None, hold: None }, TIMEOUT).await.outcome;
         assert_eq!(outcome, Outcome::written(Version::Counter(0)), "{count}");
         assert_eq!(dynamodb.only_item("locks").await, None);
     }

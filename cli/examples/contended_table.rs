@@ -103,7 +103,13 @@ async fn contend(store: &DynamoDb, contender: u64) {
             sleep(LEASE * 2).await;
             continue;
         }
-        store.send(&lock, Request::Release { owners: vec![owner], ttl: Some(millis() / 1_000 + 604_800), hold: None }, LEASE).await;
+        store
+            .send(
+                &lock,
+                Request::Release { owners: vec![owner], ttl: Some(millis() / 1_000 + 604_800), hold: None },
+                LEASE,
+            )
+            .await;
     }
 }
 

@@ -133,9 +133,7 @@ impl Terms {
 
 fn backoff(PollingMs { first, max }: PollingMs) -> Result<Polling, String> {
     if first == 0 || max < first || max > MAX_POLLING_MS {
-        return Err(format!(
-            "`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {first} and {max}"
-        ));
+        return Err(format!("`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {first} and {max}"));
     }
     Ok(Polling::Backoff(Backoff { first: Duration::from_millis(first), max: Duration::from_millis(max) }))
 }

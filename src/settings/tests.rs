@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Draft, Environment, KeeperChoice, Mode, OnLoss, Settings};
 use super::Polling;
+use super::{Draft, Environment, KeeperChoice, Mode, OnLoss, Settings};
 use crate::session::{OnCrash, Table};
 
 fn environment(variables: &[(&str, &str)]) -> Environment {

@@ -276,7 +276,16 @@ mod tests {
         let requests = [
             Request::Acquire { owner, version: None, at, lease, expires_at, unknown: vec![owner], served: Some(6) },
             Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None },
-            Request::TakeOver { owner, version: None, at, lease, expires_at, seen_owner: owner, seen_version: v(3), served },
+            Request::TakeOver {
+                owner,
+                version: None,
+                at,
+                lease,
+                expires_at,
+                seen_owner: owner,
+                seen_version: v(3),
+                served,
+            },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at: None },
             Request::Park { owner, version: v(3), parked: owner, new_version: v(4), at, lease, expires_at },
@@ -312,7 +321,8 @@ mod tests {
     #[test]
     fn only_an_acquisition_can_meet_a_version_that_no_condition_sees() {
         let (owner, at, lease) = (OwnerId::from_u128(1), Wall::from_millis(5), Duration::from_secs(30));
-        let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None };
+        let acquire =
+            Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None };
         let renew = Request::Renew { owner, version: v(7), new_version: v(8), expires_at: None };
         let with = |value| Item::from([("version".to_owned(), value)]);
         let fraction = with(AttributeValue::N("2.5".into()));

@@ -42,7 +42,11 @@ fn cases() -> Vec<Case<Input>> {
         of(Empty, code("sort_key", |layer| layer.sort_key("", "x")), "`sort_key` needs a name and a value"),
         of(Empty, code("namespace", |layer| layer.namespace("")), "the namespace is empty: leave it unset"),
         of(Empty, code("max_hold", |layer| layer.max_hold(Duration::ZERO)), "set how long work may take"),
-        of(Empty, code("polling", |layer| layer.polling(Polling::backoff(Duration::ZERO, Duration::ZERO))), "set 1ms or more"),
+        of(
+            Empty,
+            code("polling", |layer| layer.polling(Polling::backoff(Duration::ZERO, Duration::ZERO))),
+            "set 1ms or more",
+        ),
         of(Empty, var("LEASEHOLD_MAX_WAIT", ""), "LEASEHOLD_MAX_WAIT: it is empty: give it a value, or take it out"),
         of(
             Truncated,

@@ -124,7 +124,15 @@ async fn no_request_at_all_writes_to_such_a_row() {
         (OwnerId::parse(OTHER).unwrap(), Wall::from_millis(1_900_000_000_000), Duration::from_secs(30));
     let seen = Version::Counter(7);
     let writes = [
-        Request::Acquire { owner: OwnerId::random(), version: None, at, lease, expires_at: None, unknown: vec![me], served: None },
+        Request::Acquire {
+            owner: OwnerId::random(),
+            version: None,
+            at,
+            lease,
+            expires_at: None,
+            unknown: vec![me],
+            served: None,
+        },
         Request::TakeOver {
             owner: OwnerId::random(),
             version: None,
@@ -132,7 +140,8 @@ async fn no_request_at_all_writes_to_such_a_row() {
             lease,
             expires_at: None,
             seen_owner: me,
-            seen_version: seen, served: None
+            seen_version: seen,
+            served: None,
         },
         Request::Renew { owner: me, version: seen, new_version: Version::Counter(8), expires_at: None },
         Request::Park {

@@ -9,7 +9,9 @@ use tokio::time::{sleep, timeout};
 
 use super::support::TestClock;
 use crate::clock::{Clock as _, Wall};
-use crate::protocol::{Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version};
+use crate::protocol::{
+    Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version,
+};
 use crate::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, Store};
 
 /// What happens to one request.

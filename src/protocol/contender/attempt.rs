@@ -64,12 +64,15 @@ impl Contender {
         let (usual, left) = match kind {
             Kind::Attempt(_) => (share.unwrap_or(REQUEST_TIMEOUT).min(REQUEST_TIMEOUT), until_latest),
             // What a look shows after the end of the wait is of no use.
-            Kind::Look | Kind::Ticket => (share.unwrap_or(until_stop).min(usual_timeout(self.settings.lease)), until_latest),
+            Kind::Look | Kind::Ticket => {
+                (share.unwrap_or(until_stop).min(usual_timeout(self.settings.lease)), until_latest)
+            }
             Kind::Cleanup => (usual_timeout(self.settings.lease), Duration::MAX),
         };
         let timeout = request_timeout(usual, left, cx.client_is_warm);
         self.next = None;
-        self.in_flight = Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), warm: cx.client_is_warm, kind });
+        self.in_flight =
+            Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), warm: cx.client_is_warm, kind });
         self.actions.push_back(Action::Send { id, request, timeout });
     }
 

@@ -16,11 +16,11 @@ mod waiting;
 
 use std::collections::VecDeque;
 
+use self::queue::Queue;
 use super::{
     Action, Answer, Context, Epoch, Failure, HeldRow, Outcome, OwnerId, Polling, RequestId, Sample, Settings, Subject,
     Verdict,
 };
-use self::queue::Queue;
 use crate::clock::{Mono, Now, Wall};
 
 /// How long an acquisition may take.

@@ -9,8 +9,8 @@ use super::{Budget, Contender};
 use crate::clock::Wall;
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, read, refused, sent, written};
 use crate::protocol::{
-    Action, Backoff, FailureKind, Format, HeldRow, Hints, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
-    Version,
+    Action, Backoff, FailureKind, Format, HeldRow, Hints, Polling, Request, RequestId, Row, Settings, Subject,
+    Unusable, Verdict, Version,
 };
 
 fn subject() -> Subject {

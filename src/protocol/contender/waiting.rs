@@ -120,11 +120,19 @@ impl Contender {
         if let Some(left) = takeover.filter(|_| !self.settings.rules.broken(Mutant::SleepsPastTakeover)) {
             at = at.min(now + left.max(Duration::from_millis(1)));
         }
-        let margin = self.queue.as_ref().map_or(LAST_LOOK, |queue| queue.last_look());
-        if at >= self.budget.stop {
-            // One more look shortly before the end beats sleeping through it.
-            let last = self.budget.stop - margin;
-            if last < now + margin {
+        // One more look shortly before the end beats sleeping through it.
+        let (last, too_late, late) = match &self.queue {
+            Some(queue) => {
+                let last = self.budget.stop - queue.last_look();
+                (last, last <= now, at > last)
+            }
+            None => {
+                let last = self.budget.stop - LAST_LOOK;
+                (last, last < now + LAST_LOOK, at >= self.budget.stop)
+            }
+        };
+        if late {
+            if too_late {
                 let verdict = self.verdict_at_end(cx);
                 self.give_up(cx, verdict);
                 return;

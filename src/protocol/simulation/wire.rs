@@ -24,7 +24,8 @@ impl World {
             Some(kind) => Outcome::Failed(failure(kind)),
             None => self.store.apply(key, &flight.request)?,
         };
-        let (id_of, takes) = (flight.session, matches!(flight.request, Request::Acquire { .. } | Request::TakeOver { .. }));
+        let (id_of, takes) =
+            (flight.session, matches!(flight.request, Request::Acquire { .. } | Request::TakeOver { .. }));
         if takes && matches!(outcome, Outcome::Written { .. }) {
             self.check_diligence(id_of, self.free_since[key])?;
         }

@@ -188,7 +188,9 @@ impl World {
     /// moment from which the row was free.
     pub(super) fn check_diligence(&self, id: usize, since: Option<Micros>) -> Result<(), Violation> {
         let session = &self.sessions[id];
-        let Some(since) = since.filter(|_| !session.disturbed && !session.frozen && !session.over) else { return Ok(()) };
+        let Some(since) = since.filter(|_| !session.disturbed && !session.frozen && !session.over) else {
+            return Ok(());
+        };
         // The longest delay of the plain schedule and the longest look of one that is far from its turn are about a second;
         // then a look or two, and the attempt.
         let longest = 2 * SECOND + 8 * self.weather.latency.1;

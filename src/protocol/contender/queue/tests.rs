@@ -1,8 +1,8 @@
 //! The rules of waiting by tickets, one by one.
 
 use super::*;
-use crate::protocol::testing::{held, ms};
 use crate::protocol::Row;
+use crate::protocol::testing::{held, ms};
 
 fn at(millis: u64) -> Mono {
     Mono::from_origin(ms(millis))

@@ -9,7 +9,8 @@ fn contender(rig: &mut Rig, wait: u64) -> Contender {
     let now = rig.now();
     let epoch = rig.server_time.begin();
     let budget = Budget { stop: now.mono + ms(wait), latest: None };
-    let mut contender = Contender::new(Settings { lease: ms(6_000), ..Settings::default() }, subject(), budget, epoch, now);
+    let mut contender =
+        Contender::new(Settings { lease: ms(6_000), ..Settings::default() }, subject(), budget, epoch, now);
     contender.start(&mut rig.cx());
     contender
 }
@@ -54,7 +55,10 @@ fn the_first_refusal_is_followed_by_a_ticket_and_then_by_looks_until_its_turn() 
     assert_eq!(answer(&mut rig, &mut contender, read(hinted(98, 6, 3, 2))), Request::Read);
     sleep(&mut rig, &mut contender);
     let (id, request, _) = sent(contender.poll_action());
-    assert!(matches!(request, Request::Acquire { served: Some(3), .. }), "next in turn, by the attempt itself: {request:?}");
+    assert!(
+        matches!(request, Request::Acquire { served: Some(3), .. }),
+        "next in turn, by the attempt itself: {request:?}"
+    );
     contender.handle_answer(&mut rig.cx(), id, written(7));
     assert!(matches!(contender.poll_action(), Some(Action::Acquired { unwanted: false, .. })));
 }
@@ -172,6 +176,10 @@ fn the_last_look_is_in_time_for_an_attempt_before_the_end() {
     let stop = rig.now().mono + ms(28);
     sleep(&mut rig, &mut contender);
     assert_eq!(rig.now().mono, stop - ms(9), "one and a half requests before it");
-    answer(&mut rig, &mut contender, read(Row::Free { version: 6, hints: Hints { tickets: Some(3), ..Hints::default() } }));
+    answer(
+        &mut rig,
+        &mut contender,
+        read(Row::Free { version: 6, hints: Hints { tickets: Some(3), ..Hints::default() } }),
+    );
     assert!(matches!(sent(contender.poll_action()).1, Request::Acquire { .. }), "nobody before it is waited for");
 }

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::report::{Count, Report, Wait};
 use super::Course;
+use super::report::{Count, Report, Wait};
 use crate::clock::Mono;
-use crate::protocol::simulation::clock::{MS, Micros, SECOND, SimClock, Drift, micros};
+use crate::protocol::simulation::clock::{Drift, MS, Micros, SECOND, SimClock, micros};
 use crate::protocol::simulation::queue::{Event, Queue};
 use crate::protocol::simulation::random::Random;
 use crate::protocol::simulation::store::{Store, date};
 use crate::protocol::{
-    Action, Answer, Budget, Contender, Context, Epoch, Format, Holder, LossReason, Observations, Outcome, Renewals, Request,
-    RequestId, Rules, ServerTime, Settings, Subject, Verdict,
+    Action, Answer, Budget, Contender, Context, Epoch, Format, Holder, LossReason, Observations, Outcome, Renewals,
+    Request, RequestId, Rules, ServerTime, Settings, Subject, Verdict,
 };
 
 /// No crowd takes longer.
@@ -119,8 +119,7 @@ impl Crowd {
         let budget = Budget { stop: now.mono + self.course.budget, latest: None };
         let until = now.mono + Duration::from_secs(3_600);
         member.renewals = Renewals { until, then: LossReason::MaxHold, covered_by: None };
-        member.machine =
-            Machine::Contender(Contender::new(settings, Subject::from("key"), budget, member.epoch, now));
+        member.machine = Machine::Contender(Contender::new(settings, Subject::from("key"), budget, member.epoch, now));
         self.feed(id, Input::Start);
     }
 
@@ -208,8 +207,7 @@ impl Crowd {
             Action::Send { id: of, request, .. } => self.send(id, of, request),
             Action::Acquired { acquired, .. } => {
                 let member = &mut self.members[id];
-                member.machine =
-                    Machine::Holder(Holder::new(member.settings, acquired, member.renewals, None));
+                member.machine = Machine::Holder(Holder::new(member.settings, acquired, member.renewals, None));
                 self.feed(id, Input::Start);
             }
             Action::Granted { .. } => {

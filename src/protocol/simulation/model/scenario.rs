@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::bounds::{Bounds, Fault, Kind, Place};
 use super::fact::Fact;
-use crate::protocol::{Hints, Mutant};
 use crate::protocol::simulation::clock::{DAY, Freeze, HOUR, MS, SECOND};
+use crate::protocol::{Hints, Mutant};
 
 /// Bounds with a name, and what exploring them must come to.
 #[derive(Clone, Debug)]

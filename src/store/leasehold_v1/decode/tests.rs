@@ -6,8 +6,8 @@ use std::time::Duration;
 use aws_sdk_dynamodb::primitives::Blob;
 use proptest::prelude::*;
 
-use crate::protocol::Hints;
 use super::*;
+use crate::protocol::Hints;
 use crate::protocol::OwnerId;
 use crate::store::attributes::{LEASE_MS, NUMBERS_END};
 
