@@ -297,7 +297,7 @@ fn hints(row: &Row) -> Hints {
 fn after_a_ticket(row: &Row, item: Option<Item>) -> (Outcome, Option<Item>) {
     let (Row::Held(held), Some(item)) = (row, &item) else { return (Outcome::Refused { row: row.clone() }, item) };
     if item.get("tickets").is_some_and(|tickets| !tickets.is_n()) {
-        let failure = Failure::new(FailureKind::MalformedRow, "");
+        let failure = Failure::new(FailureKind::Rejected, "");
         return (Outcome::Failed(failure), Some(item.clone()));
     }
     let tickets = held.hints.tickets.unwrap_or(0) + 1;
