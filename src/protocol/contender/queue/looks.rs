@@ -49,7 +49,7 @@ impl Queue {
         let expected = turn.mul_f64(EARLY * turns);
         let waited = self.refused.map_or(Duration::ZERO, |refused| now.since(refused));
         // The middle one bounds what a wrong position costs: in proportion to what was waited already.
-        let bounded = expected.min(turn * 3 + waited * 2).min(LONGEST_FAR);
+        let bounded = expected.min(turn * 3 + waited * 2).min(LONGEST_FAR).max(self.patience(now));
         let after = if self.rules.broken(Mutant::SleepsPastTakeover) { expected } else { bounded };
         NextLook { after: after.mul_f64(0.9 + 0.2 * fraction), takes: false }
     }
@@ -57,8 +57,8 @@ impl Queue {
     fn next(&self, position: i64, now: Mono, fraction: f64) -> NextLook {
         let (hold, latency) = (self.hold(), self.latency());
         let known = self.hints.hold.is_some();
-        let age = self.holder.map_or(Duration::ZERO, |seen| now.since(seen.since));
-        let mut after = (age / 8).clamp(SHORTEST_NEXT, LONGEST_NEXT);
+        let age = self.age(now);
+        let mut after = self.patience(now);
         if age < hold {
             let began_about_then = self.holder.and_then(|seen| seen.gap).is_some_and(|gap| gap < hold / 3);
             if known && began_about_then {
@@ -74,6 +74,16 @@ impl Queue {
         }
         let soon_over = age + after <= (hold + latency) * 3 / 2;
         NextLook { after, takes: known && self.moved_on && hold <= latency * 8 && soon_over }
+    }
+
+    /// For how long the row has been seen with its present owner.
+    fn age(&self, now: Mono) -> Duration {
+        self.holder.map_or(Duration::ZERO, |seen| now.since(seen.since))
+    }
+
+    /// A hold that has lasted for long is likely to go on for long: nobody looks more often than every eighth of that.
+    fn patience(&self, now: Mono) -> Duration {
+        (self.age(now) / 8).clamp(SHORTEST_NEXT, LONGEST_NEXT)
     }
 
     fn hold(&self) -> Duration {

@@ -26,8 +26,10 @@ const NEAR: u64 = 4;
 /// itself for overtaken and looks as often as who is next: a crowd of them would be a herd.
 const MOST_SKIPPED: u64 = 16;
 
-/// Who comes before its turn lets the others have a free row first, for no longer than this.
+/// Who comes before its turn lets the others have a free row first, for no longer than this, and long enough for one of them
+/// to come.
 const LONGEST_COURTESY: Duration = Duration::from_millis(250);
+const SHORTEST_COURTESY: Duration = Duration::from_millis(2);
 
 /// What one contender knows of the queue for its row.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -158,7 +160,7 @@ impl Queue {
             return Turn::Mine;
         }
         let courtesy = self.latency().mul_f64(f64::from(before) / 2.0 * (0.75 + 0.5 * fraction));
-        Turn::AfterOthers(courtesy.min(LONGEST_COURTESY))
+        Turn::AfterOthers(courtesy.clamp(SHORTEST_COURTESY, LONGEST_COURTESY))
     }
 
     /// There is no row: what was counted on it is gone.

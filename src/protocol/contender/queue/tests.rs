@@ -39,6 +39,7 @@ fn who_is_far_looks_when_its_turn_may_have_come_but_soon_enough_to_bear_a_wrong_
     assert_eq!(look(&waiting(30, 0, Some(20)), 0).after, ms(96), "three turns at most, at first");
     assert_eq!(look(&waiting(30, 0, Some(20)), 100).after, ms(296), "and twice what was waited");
     assert_eq!(look(&waiting(3_000, 0, Some(20)), 60_000).after, ms(1_000), "and a second in the end");
+    assert_eq!(look(&waiting(2, 0, Some(20)), 800).after, ms(100), "nor more often than who is next, in a long hold");
     let (early, late) = (waiting(3, 0, None).next_look(at(0), 0.0), waiting(3, 0, None).next_look(at(0), 1.0));
     let expected = ms(37).mul_f64(0.85 * 2.0);
     assert_eq!(early.unwrap().after, expected.mul_f64(0.9), "25 ms where the row says nothing");
