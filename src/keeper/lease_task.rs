@@ -96,7 +96,7 @@ struct TakenRow {
 }
 
 enum Event {
-    Answer(Arrived),
+    Answer(Box<Arrived>),
     State(StateAnswer),
     Ask(Ask),
     Order(GiveBack),
@@ -166,7 +166,7 @@ impl LeaseTask {
         let unordered = self.order.is_none();
         tokio::select! {
             biased;
-            Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
+            Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(Box::new(arrived))),
             Some(answer) = self.state_requests.next(), if !self.state_requests.is_empty() => Some(Event::State(answer)),
             // In their order: what was asked before the order counts.
             ask = self.to.desk.asked(), if unordered => Some(Event::Ask(ask)),
@@ -180,7 +180,8 @@ impl LeaseTask {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Answer(Arrived { id, purpose, mut answer, left, flight }) => {
+            Event::Answer(arrived) => {
+                let Arrived { id, purpose, mut answer, left, flight } = *arrived;
                 if let Some(left) = left {
                     answer.outcome = self.left(left);
                 }

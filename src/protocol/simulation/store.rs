@@ -20,6 +20,16 @@ pub(super) struct Stored {
     pub(super) foreign: bool,
 }
 
+/// What an attempt gives the row to its owner with.
+struct Give {
+    owner: OwnerId,
+    version: Option<Version>,
+    at: Wall,
+    lease: Duration,
+    expires_at: Option<Wall>,
+    served: Option<u64>,
+}
+
 /// The rows of one table, by key number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Store {
@@ -73,7 +83,10 @@ impl Store {
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *version, *at, *lease, *expires_at, *served)
+                {
+                    let (owner, version, at, lease) = (*owner, *version, *at, *lease);
+                    self.take(key, Give { owner, version, at, lease, expires_at: *expires_at, served: *served })
+                }
             }
             Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version, served } => {
                 let any_version = self.rules.broken(Mutant::TakeoverWithoutVersion);
@@ -83,7 +96,10 @@ impl Store {
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *version, *at, *lease, *expires_at, *served)
+                {
+                    let (owner, version, at, lease) = (*owner, *version, *at, *lease);
+                    self.take(key, Give { owner, version, at, lease, expires_at: *expires_at, served: *served })
+                }
             }
             Request::Renew { owner, version, new_version, expires_at } => {
                 let any_version = self.rules.broken(Mutant::RenewalWithoutVersion);
@@ -189,16 +205,8 @@ impl Store {
         due
     }
 
-    fn take(
-        &mut self,
-        key: usize,
-        owner: OwnerId,
-        version: Option<Version>,
-        at: Wall,
-        lease: Duration,
-        expires_at: Option<Wall>,
-        served: Option<u64>,
-    ) -> Outcome {
+    fn take(&mut self, key: usize, give: Give) -> Outcome {
+        let Give { owner, version, at, lease, expires_at, served } = give;
         let seed = if self.rules.broken(Mutant::SeedZero) { 0 } else { at.as_millis() };
         let old = self.rows[key].as_ref();
         let counted = old.and_then(|row| row.version.counter()).unwrap_or(seed) + 1;
