@@ -122,8 +122,16 @@ async fn take(store: &DynamoDb, lock: &Lock) -> Option<(OwnerId, Version)> {
         Outcome::Refused { row: leasehold::protocol::Row::Held(held) } => {
             sleep(LEASE).await;
             let (seen_owner, seen_version) = (held.owner, held.version);
-            let request =
-                Request::TakeOver { owner, version: None, at, lease, expires_at: None, seen_owner, seen_version };
+            let request = Request::TakeOver {
+                owner,
+                version: None,
+                at,
+                lease,
+                expires_at: None,
+                seen_owner,
+                seen_version,
+                served: None,
+            };
             match store.send(lock, request, LEASE).await.outcome {
                 Outcome::Written { version, .. } => Some((owner, version)),
                 _ => None,

@@ -165,6 +165,7 @@ impl Stage {
             expires_at: None,
             seen_owner: held.owner,
             seen_version: held.version,
+            served: None,
         };
         Held { owner, version: self.written(key, request).await }
     }
