@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use leasehold::clock::{Clock, Mono, Now, Wall};
 use leasehold::keeper::{Home, Keeper, KeeperOptions, Peer, SessionId};
-use leasehold::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Version};
+use leasehold::protocol::{
+    Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version,
+};
 use leasehold::session::{FromKeeper, LineReader, MAX_LINE};
 use leasehold::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, Store};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -249,13 +251,16 @@ impl InMemory {
         let mut rows = self.rows.lock().unwrap();
         let place = format!("{:?} {}", lock.table, lock.key);
         let row = rows.get(&place).cloned().unwrap_or(Row::Absent);
-        let held = |owner, version, lease| Row::Held(HeldRow { owner, version, lease, expires_at: None, holder: None });
+        let held = |owner, version, lease| {
+            Row::Held(HeldRow { owner, version, lease, expires_at: None, holder: None, hints: Hints::default() })
+        };
         let new = match (request, &row) {
             (Request::Read, _) => return Outcome::Read { row },
+            (Request::Ticket, Row::Held(_)) => return Outcome::Numbered { row },
             (Request::Acquire { owner, version, at, lease, .. }, Row::Absent) => {
                 held(owner, version.unwrap_or(Version::Counter(at.as_millis() + 1)), lease)
             }
-            (Request::Acquire { owner, lease, .. }, Row::Free { version }) => {
+            (Request::Acquire { owner, lease, .. }, Row::Free { version, .. }) => {
                 held(owner, Version::Counter(version + 1), lease)
             }
             (Request::Acquire { owner, version, lease, unknown, .. }, Row::Held(now))
@@ -277,16 +282,23 @@ impl InMemory {
                 if (now.owner, now.version) == (owner, version) =>
             {
                 let holder = Some(Box::new(HolderInfo { parked: true, ..lock.holder.clone() }));
-                Row::Held(HeldRow { owner: parked, version: new_version, lease, expires_at: None, holder })
+                Row::Held(HeldRow {
+                    owner: parked,
+                    version: new_version,
+                    lease,
+                    expires_at: None,
+                    holder,
+                    hints: Hints::default(),
+                })
             }
             (Request::Release { owners, .. }, Row::Held(now)) if owners.contains(&now.owner) => {
-                now.version.counter().map_or(Row::Absent, |version| Row::Free { version })
+                now.version.counter().map_or(Row::Absent, |version| Row::Free { version, hints: Hints::default() })
             }
             _ => return Outcome::Refused { row },
         };
         let version = if let Row::Held(now) = &new { now.version } else { Version::Counter(0) };
         rows.insert(place, new);
-        Outcome::Written { version }
+        Outcome::written(version)
     }
 }
 
@@ -299,7 +311,10 @@ impl InMemory {
         match row {
             Row::Held(held) if held.owner == write.owner => {
                 if write.release.is_some() {
-                    *row = held.version.counter().map_or(Row::Absent, |version| Row::Free { version });
+                    *row = held
+                        .version
+                        .counter()
+                        .map_or(Row::Absent, |version| Row::Free { version, hints: Hints::default() });
                 }
                 StateOutcome::Written
             }

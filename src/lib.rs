@@ -63,7 +63,8 @@
 //! | [`lease_duration`](LeaseLayerBuilder::lease_duration) | `LEASEHOLD_LEASE_DURATION` | `30s` |
 //! | [`reserve`](LeaseLayerBuilder::reserve) | `LEASEHOLD_RESERVE` | 80 % of what is left, with a warning |
 //! | [`max_wait`](LeaseLayerBuilder::max_wait) | `LEASEHOLD_MAX_WAIT` | `2s` |
-//! | [`polling`](LeaseLayerBuilder::polling) | `LEASEHOLD_POLL_FIRST`, `LEASEHOLD_POLL_MAX` | `50ms`, `500ms` |
+//! | [`polling`](LeaseLayerBuilder::polling) | `LEASEHOLD_POLLING`, `tickets` or `backoff` | `tickets` |
+//! | its delays, with `backoff` | `LEASEHOLD_POLL_FIRST`, `LEASEHOLD_POLL_MAX` | `50ms`, `500ms` |
 //! | [`release`](LeaseLayerBuilder::release) | `LEASEHOLD_RELEASE`, `after` or `before` | `after` the response |
 //! | [`on_crash`](LeaseLayerBuilder::on_crash) | `LEASEHOLD_ON_CRASH`, `release` or `expire` | `release` |
 //! | [`missing_path`](LeaseLayerBuilder::missing_path) | `LEASEHOLD_MISSING_PATH`, `error` or `unlocked` | `error` |
@@ -152,7 +153,7 @@ pub use lease::GuardedTransaction;
 pub use lease::{Lease, LeaseGuard, LeaseMetrics};
 pub use protocol::{FencingToken, HolderInfo, OwnerId};
 pub use session::OnCrash;
-pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release};
+pub use settings::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Polling, Release};
 
 /// The README's code compiles, with the features that it asks for.
 #[cfg(all(doctest, feature = "testing", feature = "dynamodb", feature = "http"))]

@@ -9,7 +9,7 @@
 #[path = "model/checker.rs"]
 mod checker;
 
-use checker::{CONDUCT, Checked, EXCLUSION, MINIMA, TOKENS, WRITES, told};
+use checker::{CONDUCT, Checked, EXCLUSION, MINIMA, RECOVERY, TOKENS, WRITES, told};
 use leasehold::protocol::Mutant;
 use leasehold::protocol::simulation::model::{Fact, Model, Scenario, scenarios};
 use stateright::{Checker, HasDiscoveries, Model as _};
@@ -60,8 +60,15 @@ fn notices(name: &str) {
 fn breaks(mutant: Mutant) -> &'static [&'static str] {
     match mutant {
         // Two writes of one owner in the wrong order are seen on the row before any contender acts on it.
-        Mutant::RenewalWithoutVersion | Mutant::TtlLeftOnHeldRow | Mutant::ParkingWithoutVersion => &[WRITES],
+        Mutant::RenewalWithoutVersion
+        | Mutant::TtlLeftOnHeldRow
+        | Mutant::ParkingWithoutVersion
+        | Mutant::ReleaseDropsVersion => &[WRITES],
         Mutant::LossRevived | Mutant::BelievedWhileParking => &[CONDUCT],
+        // A row that is no lock's any more, or that nobody may take; one that is left alone although it is free.
+        Mutant::TicketOnAnyRow => &[RECOVERY],
+        Mutant::AcquireInTurnOnly | Mutant::SleepsPastTakeover => &[RECOVERY, CONDUCT],
+        Mutant::FreeRowLeftToOthers | Mutant::ServedRunsAhead => &[CONDUCT],
         Mutant::ParkedUnderSameOwner
         | Mutant::MinimumByLargerClock
         | Mutant::ParkedForBareRest
@@ -106,6 +113,9 @@ whole! {
     three: "three",
     minima: "minima",
     minima_in_trouble: "minima in trouble",
+    tickets: "tickets",
+    far_from_its_turn: "far from its turn",
+    overtaken: "overtaken",
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn messages() -> Vec<Value> {
         lease_ms: 1,
         wait_ms: 1,
         answer_within_ms: Some(1),
-        polling: PollingMs::default(),
+        polling: Some(PollingMs::default()),
         on_crash: OnCrash::Expire,
         server_time: true,
         max_hold_ms: 1,

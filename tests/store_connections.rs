@@ -71,7 +71,7 @@ async fn a_reply_that_is_there_when_the_timer_fires_is_used() {
             std::thread::sleep(Duration::from_millis(200));
         };
         let (answer, ()) = tokio::join!(request, freeze);
-        assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(8) });
+        assert_eq!(answer.outcome, Outcome::written(Version::Counter(8)));
     }
 }
 
@@ -88,7 +88,7 @@ async fn the_connection_is_used_again_until_it_is_dropped() {
     eventually("the old connection is closed", || server.closed() == 1).await;
     for _ in 0..3 {
         let answer = store.send(&lock("k"), renew(), LONG).await;
-        assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(8) });
+        assert_eq!(answer.outcome, Outcome::written(Version::Counter(8)));
     }
     assert_eq!((server.accepted(), server.closed()), (2, 1));
 }
@@ -161,8 +161,15 @@ async fn the_answer_to_a_request_that_was_given_up_reaches_nobody() {
     let answer = store.send(&lock("k"), renew(), Duration::from_millis(100)).await;
     assert_eq!(kind_of(&answer), FailureKind::Timeout);
     let (at, lease) = (Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
-    let acquire =
-        Request::Acquire { owner: owner(2), version: None, at, lease, expires_at: None, unknown: vec![owner(1)] };
+    let acquire = Request::Acquire {
+        owner: owner(2),
+        version: None,
+        at,
+        lease,
+        expires_at: None,
+        unknown: vec![owner(1)],
+        served: None,
+    };
     let answer = store.send(&lock("k"), acquire, LONG).await;
-    assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(1_700_000_000_001) });
+    assert_eq!(answer.outcome, Outcome::written(Version::Counter(1_700_000_000_001)));
 }

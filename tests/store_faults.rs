@@ -15,7 +15,7 @@ use support::{lock, owner, sdk_config};
 
 fn acquire() -> Request {
     let (at, lease) = (Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
-    Request::Acquire { owner: owner(1), version: None, at, lease, expires_at: None, unknown: vec![] }
+    Request::Acquire { owner: owner(1), version: None, at, lease, expires_at: None, unknown: vec![], served: None }
 }
 
 fn renew() -> Request {
@@ -165,20 +165,20 @@ async fn a_success_that_does_not_say_what_was_written_is_unknown() {
     }
     let body = r#"{"Attributes":{"version":{"N":"8"}}}"#;
     let answer = answer_to(renew(), Fault::answer(200, body)).await;
-    assert_eq!(answer, Answer::new(Outcome::Written { version: Version::Counter(8) }, Some(DATE)));
+    assert_eq!(answer, Answer::new(Outcome::written(Version::Counter(8)), Some(DATE)));
 }
 
 #[tokio::test]
 async fn a_release_needs_no_attributes_in_its_answer() {
-    let release = Request::Release { owners: vec![owner(1)], ttl: None };
+    let release = Request::Release { owners: vec![owner(1)], ttl: None, hold: None };
     let answer = answer_to(release, Fault::answer(200, "{}")).await;
-    assert_eq!(answer.outcome, Outcome::Written { version: Version::Counter(0) });
+    assert_eq!(answer.outcome, Outcome::written(Version::Counter(0)));
 }
 
 #[tokio::test]
 async fn a_refusal_without_the_row_means_an_absent_one_but_never_for_an_acquire() {
     let refusal = || Fault::error(400, "ConditionalCheckFailedException", "The conditional request failed");
-    let release = Request::Release { owners: vec![owner(1)], ttl: None };
+    let release = Request::Release { owners: vec![owner(1)], ttl: None, hold: None };
     for request in [renew(), release] {
         let answer = answer_to(request, refusal()).await;
         assert_eq!(answer, Answer::new(Outcome::Refused { row: Row::Absent }, Some(DATE)));
@@ -227,7 +227,7 @@ async fn a_date_that_is_not_one_or_comes_from_a_cache_does_not_serve() {
     ];
     for (headers, date) in cases {
         let answer = answer_to(renew(), Fault::answer_with(200, headers, body)).await;
-        assert_eq!(answer, Answer::new(Outcome::Written { version: Version::Counter(8) }, date), "{headers:?}");
+        assert_eq!(answer, Answer::new(Outcome::written(Version::Counter(8)), date), "{headers:?}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use leasehold::clock::Wall;
-use leasehold::protocol::{FailureKind, Format, HeldRow, Outcome, OwnerId, Request, Row, Unusable, Version};
+use leasehold::protocol::{FailureKind, Format, HeldRow, Hints, Outcome, OwnerId, Request, Row, Unusable, Version};
 use leasehold::session::Table;
 use leasehold::store::{DynamoDb, Lock, Store};
 use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
@@ -67,7 +67,14 @@ fn without(mut item: Item, name: &str) -> Item {
 
 fn held(by: u128, version: u128, lease_ms: u64) -> Row {
     let lease = Duration::from_millis(lease_ms);
-    Row::Held(HeldRow { owner: owner(by), version: v(version), lease, expires_at: None, holder: None })
+    Row::Held(HeldRow {
+        owner: owner(by),
+        version: v(version),
+        lease,
+        expires_at: None,
+        holder: None,
+        hints: Hints::default(),
+    })
 }
 
 fn malformed(attribute: &str, found: &str) -> Row {
@@ -133,7 +140,7 @@ fn states() -> Vec<(&'static str, Option<Item>, Row)> {
 fn requests() -> Vec<(&'static str, Request)> {
     let (me, other, unknown, new) = (owner(ME), owner(OTHER), owner(UNKNOWN), owner(NEW));
     let (version, at, lease, expires_at) = (Some(v(40)), Wall::from_millis(1), LEASE, None);
-    let acquire = |unknown| Request::Acquire { owner: new, version, at, lease, expires_at, unknown };
+    let acquire = |unknown| Request::Acquire { owner: new, version, at, lease, expires_at, unknown, served: None };
     let take_over = |seen_owner, seen_version| Request::TakeOver {
         owner: new,
         version,
@@ -142,6 +149,7 @@ fn requests() -> Vec<(&'static str, Request)> {
         expires_at,
         seen_owner,
         seen_version,
+        served: Some(3),
     };
     vec![
         ("acquire", acquire(vec![])),
@@ -150,9 +158,10 @@ fn requests() -> Vec<(&'static str, Request)> {
         ("take over by a counter", take_over(other, Version::Counter(7))),
         ("renew", Request::Renew { owner: me, version: v(7), new_version: v(41), expires_at }),
         ("park", Request::Park { owner: me, version: v(7), parked: new, new_version: v(42), at, lease, expires_at }),
-        ("release", Request::Release { owners: vec![me], ttl: None }),
-        ("release many", Request::Release { owners: vec![me, unknown], ttl: Some(9) }),
-        ("release none", Request::Release { owners: vec![], ttl: None }),
+        ("release", Request::Release { owners: vec![me], ttl: None, hold: None }),
+        ("release many", Request::Release { owners: vec![me, unknown], ttl: Some(9), hold: None }),
+        ("release none", Request::Release { owners: vec![], ttl: None, hold: None }),
+        ("ticket", Request::Ticket),
         ("read", Request::Read),
     ]
 }
@@ -197,8 +206,10 @@ async fn every_request_does_to_a_row_in_every_state_what_the_format_says() {
             let outcome = store.send(&lock(), request.clone(), TIMEOUT).await.outcome;
             let after = dynamodb.only_item("locks").await;
             let (expected, expected_after) = match model(&request, &row) {
-                _ if request == Request::Read => (Outcome::Read { row: row.clone() }, item.clone()),
-                Some((after, version)) => (Outcome::Written { version }, after),
+                _ if matches!(request, Request::Read | Request::Ticket) => {
+                    (Outcome::Read { row: row.clone() }, item.clone())
+                }
+                Some((after, version)) => (Outcome::written(version), after),
                 None => (Outcome::Refused { row: row.clone() }, item.clone()),
             };
             if outcome != expected {
@@ -238,7 +249,8 @@ async fn of_many_acquires_at_once_exactly_one_is_written() {
         let store = std::sync::Arc::clone(&store);
         tokio::spawn(async move {
             let (owner, version, at) = (owner(number), Some(v(100 + number)), Wall::from_millis(1));
-            let request = Request::Acquire { owner, version, at, lease: LEASE, expires_at: None, unknown: vec![] };
+            let request =
+                Request::Acquire { owner, version, at, lease: LEASE, expires_at: None, unknown: vec![], served: None };
             store.send(&lock(), request, TIMEOUT).await.outcome
         })
     });
@@ -262,14 +274,22 @@ async fn an_acquisition_may_have_any_number_of_unknown_attempts() {
         let unknown: Vec<OwnerId> = (0..count).map(|number| owner(1_000 + number)).collect();
         dynamodb.put("locks", written(1_000 + count - 1, 7, 20_000)).await;
         let (version, at, lease) = (Some(v(8)), Wall::from_millis(1), LEASE);
-        let again =
-            Request::Acquire { owner: owner(NEW), version, at, lease, expires_at: None, unknown: unknown.clone() };
+        let again = Request::Acquire {
+            owner: owner(NEW),
+            version,
+            at,
+            lease,
+            expires_at: None,
+            unknown: unknown.clone(),
+            served: None,
+        };
         let outcome = store.send(&lock(), again, TIMEOUT).await.outcome;
-        assert_eq!(outcome, Outcome::Written { version: v(8) }, "{count}");
+        assert_eq!(outcome, Outcome::written(v(8)), "{count}");
 
         dynamodb.put("locks", written(1_000 + count - 90, 7, 20_000)).await;
-        let outcome = store.send(&lock(), Request::Release { owners: unknown, ttl: None }, TIMEOUT).await.outcome;
-        assert_eq!(outcome, Outcome::Written { version: Version::Counter(0) }, "{count}");
+        let outcome =
+            store.send(&lock(), Request::Release { owners: unknown, ttl: None, hold: None }, TIMEOUT).await.outcome;
+        assert_eq!(outcome, Outcome::written(Version::Counter(0)), "{count}");
         assert_eq!(dynamodb.only_item("locks").await, None);
     }
 }

@@ -40,7 +40,8 @@ impl Place {
 
     async fn take(&self, lock: &Lock, by: OwnerId) {
         let (at, lease) = (Wall::from_millis(AT), Duration::from_secs(30));
-        let acquire = Request::Acquire { owner: by, version: None, at, lease, expires_at: None, unknown: vec![] };
+        let acquire =
+            Request::Acquire { owner: by, version: None, at, lease, expires_at: None, unknown: vec![], served: None };
         let outcome = self.store.send(lock, acquire, LIMIT).await.outcome;
         assert!(matches!(outcome, Outcome::Written { .. }), "{outcome:?}");
     }
@@ -111,7 +112,7 @@ async fn nobody_else_writes_a_state() {
     place.take(&lock, owner(2)).await;
     let outcome = place.write(&lock, &mine).await;
     assert!(matches!(&outcome, StateOutcome::NotHeld(Row::Held(held)) if held.owner == owner(2)), "{outcome:?}");
-    let release = StateWrite { release: Some(WithRelease { ttl: None }), ..mine };
+    let release = StateWrite { release: Some(WithRelease { ttl: None, hold: None }), ..mine };
     assert!(matches!(place.write(&lock, &release).await, StateOutcome::NotHeld(Row::Held(_))));
     assert_eq!(place.read(&lock).await, StateItem::Absent);
 }
@@ -136,14 +137,15 @@ async fn a_release_leaves_the_state_in_one_step() {
     place.take(&lock, owner(1)).await;
     assert_eq!(place.item("a").await.unwrap()["team"], s("billing"));
     let release = StateWrite {
-        release: Some(WithRelease { ttl: Some(7) }),
+        release: Some(WithRelease { ttl: Some(7), hold: Some(Duration::from_millis(30)) }),
         ..write(10, SeenState::Unread, Some("\"for the next\""))
     };
     assert_eq!(place.write(&lock, &release).await, StateOutcome::Written);
     let row = place.item("a").await.unwrap();
     let mut names: Vec<_> = row.keys().map(String::as_str).collect();
     names.sort_unstable();
-    assert_eq!(names, ["format", "key", "lease_ms", "ttl", "version"]);
+    assert_eq!(names, ["format", "hold_ms", "key", "lease_ms", "ttl", "version"]);
+    assert_eq!(row["hold_ms"], AttributeValue::N("30".to_owned()));
     assert_eq!(place.read(&lock).await, kept(AT + 1, Some("\"for the next\""), None));
     // Its answer was lost, so it is sent again.
     assert_eq!(place.write(&lock, &release).await, StateOutcome::Written);
@@ -168,11 +170,19 @@ async fn attributes_for_people_are_there_while_the_row_is_held_and_hinder_nobody
     assert_eq!(held.holder.unwrap().note, "ask #billing");
     let (at, lease) = (Wall::from_millis(AT), Duration::from_secs(30));
     let (seen_owner, seen_version) = (owner(1), held.version);
-    let take =
-        Request::TakeOver { owner: owner(2), version: None, at, lease, expires_at: None, seen_owner, seen_version };
+    let take = Request::TakeOver {
+        owner: owner(2),
+        version: None,
+        at,
+        lease,
+        expires_at: None,
+        seen_owner,
+        seen_version,
+        served: None,
+    };
     assert!(matches!(place.store.send(&lock("a"), take, LIMIT).await.outcome, Outcome::Written { .. }));
     // The next of the same layer leaves none behind.
-    let release = Request::Release { owners: vec![owner(2)], ttl: None };
+    let release = Request::Release { owners: vec![owner(2)], ttl: None, hold: None };
     assert!(matches!(place.store.send(&noted, release, LIMIT).await.outcome, Outcome::Written { .. }));
     assert!(!place.item("a").await.unwrap().contains_key("team"));
 }
@@ -201,7 +211,8 @@ async fn a_lock_and_a_state_of_one_key_never_overwrite_each_other() {
     assert_eq!(place.write(&outer, &write(11, SeenState::Absent, Some("1"))).await, StateOutcome::Written);
     let before = place.item("b#state").await;
     let (at, lease) = (Wall::from_millis(AT), Duration::from_secs(30));
-    let acquire = Request::Acquire { owner: owner(3), version: None, at, lease, expires_at: None, unknown: vec![] };
+    let acquire =
+        Request::Acquire { owner: owner(3), version: None, at, lease, expires_at: None, unknown: vec![], served: None };
     let outcome = place.store.send(&inner, acquire, LIMIT).await.outcome;
     assert!(matches!(outcome, Outcome::Refused { row: Row::Unusable(Unusable::Foreign { .. }) }), "{outcome:?}");
     assert_eq!(place.item("b#state").await, before);

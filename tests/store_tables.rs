@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 fn requests() -> [Request; 5] {
     let (me, at, lease) = (owner(1), Wall::from_millis(1_700_000_000_000), Duration::from_secs(30));
     [
-        Request::Acquire { owner: me, version: None, at, lease, expires_at: None, unknown: vec![] },
+        Request::Acquire { owner: me, version: None, at, lease, expires_at: None, unknown: vec![], served: None },
         Request::TakeOver {
             owner: me,
             version: None,
@@ -31,6 +31,7 @@ fn requests() -> [Request; 5] {
             expires_at: None,
             seen_owner: owner(2),
             seen_version: Version::Counter(7),
+            served: None,
         },
         Request::Renew {
             owner: me,
@@ -38,7 +39,7 @@ fn requests() -> [Request; 5] {
             new_version: Version::Counter(1_700_000_000_002),
             expires_at: None,
         },
-        Request::Release { owners: vec![me], ttl: None },
+        Request::Release { owners: vec![me], ttl: None, hold: None },
         Request::Read,
     ]
 }
@@ -54,11 +55,11 @@ async fn outcomes(store: &DynamoDb, table: &Table, key: &str) -> Vec<Outcome> {
 #[track_caller]
 fn assert_works(outcomes: &[Outcome]) {
     let [
-        Outcome::Written { version: Version::Counter(1_700_000_000_001) },
+        Outcome::Written { version: Version::Counter(1_700_000_000_001), .. },
         Outcome::Refused { row: Row::Held(_) },
-        Outcome::Written { version: Version::Counter(1_700_000_000_002) },
-        Outcome::Written { version: Version::Counter(0) },
-        Outcome::Read { row: Row::Free { version: 1_700_000_000_002 } },
+        Outcome::Written { version: Version::Counter(1_700_000_000_002), .. },
+        Outcome::Written { version: Version::Counter(0), .. },
+        Outcome::Read { row: Row::Free { version: 1_700_000_000_002, .. } },
     ] = outcomes
     else {
         panic!("{outcomes:#?}");

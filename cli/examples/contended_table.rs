@@ -103,23 +103,37 @@ async fn contend(store: &DynamoDb, contender: u64) {
             sleep(LEASE * 2).await;
             continue;
         }
-        store.send(&lock, Request::Release { owners: vec![owner], ttl: Some(millis() / 1_000 + 604_800) }, LEASE).await;
+        store
+            .send(
+                &lock,
+                Request::Release { owners: vec![owner], ttl: Some(millis() / 1_000 + 604_800), hold: None },
+                LEASE,
+            )
+            .await;
     }
 }
 
 /// Takes the row if it is free; takes it over where it stands unchanged for its lease.
 async fn take(store: &DynamoDb, lock: &Lock) -> Option<(OwnerId, Version)> {
     let (owner, lease, at) = (OwnerId::random(), LEASE, Wall::from_millis(millis()));
-    let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] };
+    let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None };
     match store.send(lock, acquire, LEASE).await.outcome {
-        Outcome::Written { version } => Some((owner, version)),
+        Outcome::Written { version, .. } => Some((owner, version)),
         Outcome::Refused { row: leasehold::protocol::Row::Held(held) } => {
             sleep(LEASE).await;
             let (seen_owner, seen_version) = (held.owner, held.version);
-            let request =
-                Request::TakeOver { owner, version: None, at, lease, expires_at: None, seen_owner, seen_version };
+            let request = Request::TakeOver {
+                owner,
+                version: None,
+                at,
+                lease,
+                expires_at: None,
+                seen_owner,
+                seen_version,
+                served: None,
+            };
             match store.send(lock, request, LEASE).await.outcome {
-                Outcome::Written { version } => Some((owner, version)),
+                Outcome::Written { version, .. } => Some((owner, version)),
                 _ => None,
             }
         }

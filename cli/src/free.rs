@@ -60,7 +60,7 @@ impl Free {
                 self.key
             ))),
             Outcome::Failed(failure) => Err(failure.into()),
-            Outcome::Read { row } => self.tell(&chosen, json, None, &row),
+            Outcome::Read { row } | Outcome::Numbered { row } => self.tell(&chosen, json, None, &row),
         }
     }
 

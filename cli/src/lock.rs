@@ -24,7 +24,7 @@ pub(crate) fn state(row: &Row) -> &'static str {
 /// The row's version, where it has one that can be read.
 pub(crate) fn version(row: &Row) -> Option<Version> {
     match row {
-        Row::Free { version } => Some(Version::Counter(*version)),
+        Row::Free { version, .. } => Some(Version::Counter(*version)),
         Row::Held(held) => Some(held.version),
         Row::Absent | Row::Unusable(_) => None,
     }

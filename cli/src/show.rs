@@ -109,7 +109,7 @@ impl Show {
             Row::Absent => {
                 field("free", "there is no row: it was never locked, or was swept a week after its last use")?
             }
-            Row::Free { version } => {
+            Row::Free { version, .. } => {
                 field("free", "nobody holds it")?;
                 field("version", &format!("{version}: no token so far was higher, the next one will be"))?;
             }

@@ -181,7 +181,7 @@ impl Keeper {
         let wire = &self.inner.shared.wire;
         let mut flight = wire.owe();
         // Without the row's version there is no moment known from which it may be swept.
-        let request = Request::Release { owners: vec![owner], ttl: None };
+        let request = Request::Release { owners: vec![owner], ttl: None, hold: None };
         wire.send(lock, request, limit, Some(&mut flight), None, std::future::pending()).await.outcome
     }
 

@@ -58,13 +58,13 @@ async fn look(shared: &Shared, inspect: Inspect) -> FromKeeper {
     let standing = shared.with_context(|cx| look.handle_answer(cx, &answer, server_time));
     let row = match answer.outcome {
         Outcome::Read { row: Row::Absent } => RowState::Absent,
-        Outcome::Read { row: Row::Free { version } } => RowState::Free { version },
+        Outcome::Read { row: Row::Free { version, .. } } => RowState::Free { version },
         Outcome::Read { row: Row::Held(held) } => state(held, standing),
         Outcome::Read { row: Row::Unusable(unusable) } => {
             return wording::unusable(id, &unusable, &lock.table.name);
         }
         Outcome::Failed(failure) => return wording::failure(id, &failure),
-        Outcome::Written { .. } | Outcome::Refused { .. } => {
+        Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Numbered { .. } => {
             return failed(id, FailKind::Server, "the store answered a read with something else");
         }
     };

@@ -53,7 +53,7 @@ impl Lanes {
         let lane = match request {
             Request::Renew { .. } => &self.holding,
             Request::Release { .. } | Request::Park { .. } => &self.leaving,
-            Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read => &self.contending,
+            Request::Acquire { .. } | Request::TakeOver { .. } | Request::Read | Request::Ticket => &self.contending,
         };
         // It only fails for a lane that was closed, and nobody closes one.
         async move { lane.acquire().await.ok() }

@@ -45,6 +45,8 @@ pub(super) enum Sort {
     Renewal,
     Release,
     Read,
+    /// It takes a place among those who wait.
+    Ticket,
 }
 
 impl Sort {
@@ -55,6 +57,7 @@ impl Sort {
             Request::Renew { .. } => Self::Renewal,
             Request::Release { .. } | Request::Park { .. } => Self::Release,
             Request::Read => Self::Read,
+            Request::Ticket => Self::Ticket,
         }
     }
 
@@ -66,6 +69,7 @@ impl Sort {
             Self::Renewal => "renew",
             Self::Release => "release",
             Self::Read => "look",
+            Self::Ticket => "ticket",
         }
     }
 
@@ -88,7 +92,7 @@ impl AttemptEnd {
         match outcome {
             Outcome::Failed(failure) if failure.kind.may_have_landed() => Self::Unknown,
             Outcome::Failed(_) | Outcome::Refused { .. } => Self::Refused,
-            Outcome::Written { .. } | Outcome::Read { .. } => Self::Applied,
+            Outcome::Written { .. } | Outcome::Read { .. } | Outcome::Numbered { .. } => Self::Applied,
         }
     }
 }
@@ -112,7 +116,7 @@ impl LeaseCounts {
         match &answer.outcome {
             Outcome::Refused { .. } => self.conditional_failures.add_one(),
             Outcome::Failed(_) => self.request_failures.add_one(),
-            Outcome::Written { .. } | Outcome::Read { .. } => {}
+            Outcome::Written { .. } | Outcome::Read { .. } | Outcome::Numbered { .. } => {}
         }
         match (sort, &answer.outcome) {
             (Sort::Acquire | Sort::TakeOver, outcome) => match AttemptEnd::of(outcome) {
@@ -124,7 +128,7 @@ impl LeaseCounts {
             (Sort::Renewal, Outcome::Written { .. }) => self.renewals.add_one(),
             (Sort::Renewal, _) => self.renewal_failures.add_one(),
             (Sort::Release, Outcome::Failed(_)) => self.cleanup_failures.add_one(),
-            (Sort::Release | Sort::Read, _) => {}
+            (Sort::Release | Sort::Read | Sort::Ticket, _) => {}
         }
     }
 

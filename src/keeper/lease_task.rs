@@ -108,7 +108,7 @@ struct TakenRow {
 }
 
 enum Event {
-    Answer(Arrived),
+    Answer(Box<Arrived>),
     State(StateAnswer),
     Ask(Ask),
     Order(GiveBack),
@@ -184,7 +184,7 @@ impl LeaseTask {
         let (unordered, waits_for_turn) = (self.order.is_none(), self.waits_for_turn());
         tokio::select! {
             biased;
-            Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(arrived)),
+            Some(arrived) = self.requests.next(), if !self.requests.is_empty() => Some(Event::Answer(Box::new(arrived))),
             Some(answer) = self.state_requests.next(), if !self.state_requests.is_empty() => Some(Event::State(answer)),
             // In their order: what was asked before the order counts.
             ask = self.to.desk.asked(), if unordered => Some(Event::Ask(ask)),
@@ -199,7 +199,8 @@ impl LeaseTask {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Answer(Arrived { id, purpose, mut answer, left, flight }) => {
+            Event::Answer(arrived) => {
+                let Arrived { id, purpose, mut answer, left, flight } = *arrived;
                 if let Some(left) = left {
                     answer.outcome = self.left(left);
                 }
@@ -253,9 +254,10 @@ impl LeaseTask {
         }
     }
 
-    /// Whether the contender has nothing under way and nothing told: it waits for its next look.
+    /// Whether the contender has nothing told and nothing under way but a ticket: it waits for its next look.
     fn waits(&self) -> bool {
-        matches!(self.machine, Machine::Contending(_)) && !self.machine.is_finished() && self.requests.is_empty()
+        let idle = self.requests.is_empty() || self.requests.under_way(Purpose::Ticket);
+        matches!(self.machine, Machine::Contending(_)) && !self.machine.is_finished() && idle
     }
 
     /// A write is answered. A release that will be sent again is owed until then: nobody may freeze in between unasked.

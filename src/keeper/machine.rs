@@ -77,12 +77,20 @@ impl Machine {
         }
     }
 
-    /// Gives up, or gives back.
-    pub(super) fn handle_unwanted(&mut self, cx: &mut Context<'_>) {
+    /// Gives up, or gives back what is done with.
+    pub(super) fn handle_finished(&mut self, cx: &mut Context<'_>) {
         match self {
             Self::InLine(in_line) => in_line.end(Verdict::Cancelled),
             Self::Contending(contender) => contender.handle_cancel(cx),
             Self::Holding(holder) => holder.handle_release(cx),
+        }
+    }
+
+    /// Gives up, or gives back whatever became of the work.
+    pub(super) fn handle_unwanted(&mut self, cx: &mut Context<'_>) {
+        match self {
+            Self::Contending(contender) => contender.handle_cancel(cx),
+            Self::Holding(holder) => holder.handle_unwanted(cx),
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) enum Purpose {
     Renewal,
     Release,
     Look,
+    Ticket,
 }
 
 impl Purpose {
@@ -30,6 +31,7 @@ impl Purpose {
             // Parking is a way back as well: a freeze waits for it, and so does whoever asked for it.
             Request::Release { .. } | Request::Park { .. } => Self::Release,
             Request::Read => Self::Look,
+            Request::Ticket => Self::Ticket,
         }
     }
 
@@ -40,6 +42,7 @@ impl Purpose {
             Self::Renewal => "renew",
             Self::Release => "release",
             Self::Look => "look",
+            Self::Ticket => "ticket",
         }
     }
 }
@@ -90,7 +93,7 @@ impl Requests {
         let mut unwanted = self.unwanted.subscribe();
         let withdrawn = async move {
             match purpose {
-                Purpose::Attempt(_) | Purpose::Look => set(&mut unwanted).await,
+                Purpose::Attempt(_) | Purpose::Look | Purpose::Ticket => set(&mut unwanted).await,
                 Purpose::Renewal | Purpose::Release => std::future::pending().await,
             }
         };
@@ -119,13 +122,13 @@ impl Requests {
             let (write, counts) = (StateRequest::Write(write), (&*tally, &*counts));
             let sent = shared.wire.send_state(&lock, write, limit, Some(&mut flight), counts);
             let StateAnswer { outcome, date, .. } = sent.await;
-            let answer = Answer::new(Outcome::Written { version: Version::Counter(0) }, date);
+            let answer = Answer::new(Outcome::written(Version::Counter(0)), date);
             (answer, Some(outcome), Some(flight))
         });
         self.sent.push((handle.id(), id, Purpose::Release));
     }
 
-    /// Nobody wants the row any more: attempts and looks that still wait for their turn are answered as not sent.
+    /// Nobody wants the row any more: attempts, tickets and looks that still wait for their turn are answered as not sent.
     pub(super) fn withdraw(&self) {
         self.unwanted.send_replace(true);
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::subject::{check_key, check_table, subject};
 use super::wording::cut_holder;
 use crate::clock::{Mono, Now, Wall};
-use crate::protocol::{Budget, Epoch, LossReason, Polling, Renewals, Rules, Settings, Subject};
-use crate::session::{Acquire, OnCrash};
+use crate::protocol::{Backoff, Budget, Epoch, LossReason, Polling, Renewals, Rules, Settings, Subject};
+use crate::session::{Acquire, OnCrash, PollingMs};
 use crate::store::{Lock, STATE_SUFFIX};
 
 /// Lambda knows no function that runs longer; polling any slower would be no polling.
@@ -84,20 +84,14 @@ impl Terms {
         if let Some(problem) = acquire.table.misplaced(&acquire.attributes) {
             return Err(format!("`attributes`: {problem}"));
         }
-        let polling = acquire.polling;
-        if polling.first == 0 || polling.max < polling.first || polling.max > MAX_POLLING_MS {
-            return Err(format!(
-                "`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {} and {}",
-                polling.first, polling.max
-            ));
-        }
+        let polling = acquire.polling.map_or(Ok(Polling::Tickets), backoff)?;
 
         let latest = acquire.answer_within_ms.map(|ms| now.mono + Duration::from_millis(ms));
         let stop = now.mono + Duration::from_millis(acquire.wait_ms);
         let settings = Settings {
             lease: lease(acquire.lease_ms, invocation.end_of_work, now),
             format,
-            polling: Polling { first: Duration::from_millis(polling.first), max: Duration::from_millis(polling.max) },
+            polling,
             server_time: acquire.server_time,
             rules: Rules::default(),
         };
@@ -130,6 +124,13 @@ impl Terms {
             _ => self.renewals,
         }
     }
+}
+
+fn backoff(PollingMs { first, max }: PollingMs) -> Result<Polling, String> {
+    if first == 0 || max < first || max > MAX_POLLING_MS {
+        return Err(format!("`polling` must have 1 <= `first` <= `max` <= {MAX_POLLING_MS}, not {first} and {max}"));
+    }
+    Ok(Polling::Backoff(Backoff { first: Duration::from_millis(first), max: Duration::from_millis(max) }))
 }
 
 /// A handler that can't outlive its deadline needs no lease that does: what is believed of it, 90 %, is to cover the

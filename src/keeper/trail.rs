@@ -64,7 +64,7 @@ impl Step {
         Self::Answered(
             what,
             match outcome {
-                Outcome::Written { .. } => Answered::Done,
+                Outcome::Written { .. } | Outcome::Numbered { .. } => Answered::Done,
                 Outcome::Refused { row } => of_row(true, row),
                 Outcome::Read { row } => of_row(false, row),
                 Outcome::Failed(failure) => Answered::Failed(failure.kind),

@@ -147,7 +147,7 @@ impl Core {
             lease_ms: millis(settings.lease_duration),
             wait_ms: millis(budget.wait(now)),
             answer_within_ms: budget.answer_within(now).map(millis),
-            polling: settings.polling,
+            polling: settings.polling.in_millis(),
             on_crash: settings.on_crash,
             server_time: settings.server_time,
             max_hold_ms: millis(settings.max_hold),

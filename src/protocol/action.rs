@@ -75,6 +75,8 @@ pub struct Acquired {
     pub attempts: u32,
     /// Whether it was taken from a holder whose lease was over.
     pub took_over: bool,
+    /// How long the work under a lease takes, as the row says.
+    pub usual_hold: Option<Duration>,
 }
 
 /// Why no lease was granted.

@@ -31,6 +31,8 @@ pub struct Abilities {
     pub state: bool,
     /// Whether the row may have attributes, and a holder's note, for people.
     pub notes: bool,
+    /// Whether the row has hints for those who wait for it.
+    pub hints: bool,
 }
 
 /// What a format's versions are.
@@ -65,6 +67,7 @@ impl Format {
                 release_deletes: false,
                 state: true,
                 notes: true,
+                hints: true,
             },
             Self::PydynoxV1 => Abilities {
                 versions: Versions::Opaque,
@@ -72,6 +75,7 @@ impl Format {
                 release_deletes: true,
                 state: false,
                 notes: false,
+                hints: false,
             },
         }
     }

@@ -43,7 +43,7 @@ impl Look {
                 cx.observations.forget(&self.subject);
                 None
             }
-            Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Failed(_) => None,
+            Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Numbered { .. } | Outcome::Failed(_) => None,
         }
     }
 

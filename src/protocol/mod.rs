@@ -18,9 +18,9 @@ mod machines {
     pub use super::mutant::{Mutant, Rules, UnknownMutant};
     pub use super::observation::{Observation, Observations, Subject};
     pub use super::request::{Answer, Failure, FailureKind, Outcome, Request};
-    pub use super::row::{HeldRow, Row, Unusable};
+    pub use super::row::{HeldRow, Hints, Row, Unusable};
     pub use super::server_time::{Epoch, Sample, ServerTime};
-    pub use super::settings::{Polling, Settings};
+    pub use super::settings::{Backoff, Polling, Settings};
     pub use super::version::Version;
 }
 

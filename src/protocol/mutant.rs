@@ -58,11 +58,23 @@ pub enum Mutant {
     BelievedWhileParking,
     /// A parking that was never answered is not sent again.
     UnknownParkingTakenForDone,
+    /// A ticket is written whether anybody holds the row or not.
+    TicketOnAnyRow,
+    /// Nobody may take a free row before its turn.
+    AcquireInTurnOnly,
+    /// A release that tells how long its hold took leaves no version behind.
+    ReleaseDropsVersion,
+    /// Who waits leaves a free row to those before it, even if none of them takes it.
+    FreeRowLeftToOthers,
+    /// Who waits sleeps until its turn may have come, even if the row may be taken over before that.
+    SleepsPastTakeover,
+    /// An acquisition counts `served` far ahead, and who is overtaken looks the more seldom the further that is.
+    ServedRunsAhead,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 30] = [
         Self::ReleaseWithoutOwner,
         Self::TakeoverWithoutVersion,
         Self::RenewalWithoutVersion,
@@ -87,17 +99,29 @@ impl Mutant {
         Self::ParkedForBareRest,
         Self::BelievedWhileParking,
         Self::UnknownParkingTakenForDone,
+        Self::TicketOnAnyRow,
+        Self::AcquireInTurnOnly,
+        Self::ReleaseDropsVersion,
+        Self::FreeRowLeftToOthers,
+        Self::SleepsPastTakeover,
+        Self::ServedRunsAhead,
     ];
 
     /// Whether the format has a place for the rule at all.
     #[must_use]
     pub const fn applies_to(self, format: Format) -> bool {
-        let Abilities { versions, expires_at, release_deletes, .. } = format.abilities();
+        let Abilities { versions, expires_at, release_deletes, hints, .. } = format.abilities();
         match self {
             // A version that is fresh with every write can't be written twice.
             Self::SeedZero | Self::LowSeedNotRaised | Self::ParkingWithoutVersion => {
                 matches!(versions, Versions::Counted)
             }
+            Self::TicketOnAnyRow
+            | Self::AcquireInTurnOnly
+            | Self::ReleaseDropsVersion
+            | Self::FreeRowLeftToOthers
+            | Self::SleepsPastTakeover
+            | Self::ServedRunsAhead => hints,
             Self::TtlLeftOnHeldRow => !release_deletes,
             Self::OldExpiresAtKept | Self::DateGranularityDropped | Self::AnswerFromBeforeFreeze => expires_at,
             _ => true,

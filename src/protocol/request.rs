@@ -26,6 +26,8 @@ pub enum Request {
         expires_at: Option<Wall>,
         /// This acquisition's attempts whose outcome is not known.
         unknown: Vec<OwnerId>,
+        /// What to write to the hint `served`; `None` leaves it.
+        served: Option<u64>,
     },
     /// Take the row from the owner seen on it: like `Acquire`, on the condition `owner = seen AND version = seen`.
     TakeOver {
@@ -43,6 +45,8 @@ pub enum Request {
         seen_owner: OwnerId,
         /// The version it must still have.
         seen_version: Version,
+        /// What to write to the hint `served`; `None` leaves it.
+        served: Option<u64>,
     },
     /// Extend the lease, on the condition `owner = :me AND version = :v`. SETs `version`, SETs or REMOVEs `expires_at`,
     /// REMOVEs `ttl`; `lease_ms` and `holder` stay.
@@ -82,7 +86,12 @@ pub enum Request {
         owners: Vec<OwnerId>,
         /// Epoch seconds after which DynamoDB may sweep the row; `None` where no safe moment is known.
         ttl: Option<u64>,
+        /// What to write to the hint `hold_ms`; `None` leaves it.
+        hold: Option<Duration>,
     },
+    /// Take the next number of those who wait, on the condition that the row is held: ADDs 1 to the hint `tickets`, and
+    /// changes nothing else.
+    Ticket,
     /// A consistent read.
     Read,
 }
@@ -107,6 +116,14 @@ impl Answer {
     }
 }
 
+impl Outcome {
+    /// A write was applied, and its answer says no more than the row's version.
+    #[must_use]
+    pub const fn written(version: Version) -> Self {
+        Self::Written { version, hold: None }
+    }
+}
+
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
@@ -114,6 +131,13 @@ pub enum Outcome {
     Written {
         /// The row's new version.
         version: Version,
+        /// The hint `hold_ms` on a row that was taken.
+        hold: Option<Duration>,
+    },
+    /// A ticket was taken; the row as it is since then (`ALL_NEW`).
+    Numbered {
+        /// The row, whose `tickets` is the number that was taken.
+        row: Row,
     },
     /// A write's condition did not hold; the row as it was found (`ALL_OLD`).
     Refused {

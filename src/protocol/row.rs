@@ -14,6 +14,8 @@ pub enum Row {
     Free {
         /// The row's version.
         version: u64,
+        /// What it says for those who wait.
+        hints: Hints,
     },
     /// Somebody holds it.
     Held(HeldRow),
@@ -34,6 +36,34 @@ pub struct HeldRow {
     pub expires_at: Option<Wall>,
     /// What people are told.
     pub holder: Option<Box<HolderInfo>>,
+    /// What it says for those who wait.
+    pub hints: Hints,
+}
+
+/// What a row says for those who wait for it: when it makes sense to look again, and nothing else. No condition looks at it,
+/// so it may be wrong in any way; what makes no sense is taken for absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Hints {
+    /// How many tickets were taken.
+    pub tickets: Option<u64>,
+    /// Whose turn it was last: the highest ticket with which the row was taken, as far as those who took it knew.
+    pub served: Option<u64>,
+    /// How long the work under a lease takes, as a moving average.
+    pub hold: Option<Duration>,
+}
+
+impl Hints {
+    /// The longest hold that is worth a hint.
+    pub const LONGEST_HOLD: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// The average once one more hold is over: it moves a quarter of the way.
+    #[must_use]
+    pub fn after_a_hold(usual: Option<Duration>, hold: Duration) -> Duration {
+        let moved = usual.map_or(hold, |usual| usual.mul_f64(0.75) + hold.min(Self::LONGEST_HOLD) / 4);
+        // To the millisecond that is nearest: by halves it would never get there.
+        let millis = (moved.min(Self::LONGEST_HOLD) + Duration::from_micros(500)).as_millis();
+        Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+    }
 }
 
 /// Why a row is never written.
@@ -106,6 +136,17 @@ mod tests {
         let now = Now { wall: Wall::from_millis(5_000_999), ..Now::default() };
         assert_eq!(free_until(now, 1), 5_000 + 604_800);
         assert_eq!(free_until(now, 9_000_999), 9_000 + 604_800);
+    }
+
+    #[test]
+    fn the_usual_hold_moves_a_quarter_of_the_way() {
+        let ms = Duration::from_millis;
+        assert_eq!(Hints::after_a_hold(None, Duration::from_micros(20_400)), ms(20));
+        assert_eq!(Hints::after_a_hold(Some(ms(20)), ms(100)), ms(40));
+        assert_eq!(Hints::after_a_hold(Some(ms(100)), ms(20)), ms(80));
+        assert_eq!(Hints::after_a_hold(Some(ms(20)), Duration::MAX), ms(21_600_015), "a day at most");
+        let settled = (0..50).fold(ms(1_000), |usual, _| Hints::after_a_hold(Some(usual), ms(20)));
+        assert!(settled <= ms(22), "{settled:?}");
     }
 
     #[test]

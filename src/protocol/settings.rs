@@ -35,7 +35,11 @@ impl Settings {
     pub(super) fn as_a_row_holds_them(self) -> Self {
         let millis = u64::try_from(self.lease.as_millis()).unwrap_or(u64::MAX);
         let server_time = self.server_time && self.format.abilities().expires_at;
-        Self { lease: Duration::from_millis(millis), server_time, ..self }
+        let polling = match self.polling {
+            Polling::Tickets if !self.format.abilities().hints => Polling::Backoff(Backoff::default()),
+            polling => polling,
+        };
+        Self { lease: Duration::from_millis(millis), server_time, polling, ..self }
     }
 }
 
@@ -51,16 +55,36 @@ impl Default for Settings {
     }
 }
 
+/// How a contender waits for a held row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Polling {
+    /// By the hints that the row has for those who wait; by the default backoff, where it has no place for any.
+    #[default]
+    Tickets,
+    /// By the clock alone.
+    Backoff(Backoff),
+}
+
+impl Polling {
+    /// The delays between requests that have nothing to do with the row's holder.
+    pub(super) fn backoff(self) -> Backoff {
+        match self {
+            Self::Tickets => Backoff::default(),
+            Self::Backoff(backoff) => backoff,
+        }
+    }
+}
+
 /// How often a contender looks at a held row: a delay that doubles from `first` to `max`, each with jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Polling {
+pub struct Backoff {
     /// The first delay.
     pub first: Duration,
     /// The longest delay.
     pub max: Duration,
 }
 
-impl Polling {
+impl Backoff {
     /// The delay before look number `n` (from 0), `fraction` (0 to 1) spreading it from 0.8 to 1.2 of its value.
     #[must_use]
     pub fn delay(&self, n: u32, fraction: f64) -> Duration {
@@ -69,7 +93,7 @@ impl Polling {
     }
 }
 
-impl Default for Polling {
+impl Default for Backoff {
     fn default() -> Self {
         Self { first: Duration::from_millis(50), max: Duration::from_millis(500) }
     }

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::{
-    Action, Answer, Context, Entropy, Failure, FailureKind, HeldRow, HolderInfo, Observations, Outcome, OwnerId,
+    Action, Answer, Context, Entropy, Failure, FailureKind, HeldRow, Hints, HolderInfo, Observations, Outcome, OwnerId,
     Request, RequestId, Row, ServerTime, Version,
 };
 use crate::clock::{Clock, ManualClock, Now, Wall};
@@ -83,12 +83,13 @@ pub(super) fn held(number: u128, version: u64, lease: u64) -> Row {
         lease: ms(lease),
         expires_at: None,
         holder: Some(Box::new(HolderInfo { function: format!("function-{number}"), ..HolderInfo::default() })),
+        hints: Hints::default(),
     })
 }
 
 /// Answers with the server's time at the begin of the test.
 pub(super) fn written(version: u64) -> Answer {
-    Answer::new(Outcome::Written { version: Version::Counter(version) }, Some(BEGIN))
+    Answer::new(Outcome::written(Version::Counter(version)), Some(BEGIN))
 }
 
 pub(super) fn refused(row: Row) -> Answer {

@@ -22,9 +22,9 @@ pub struct Acquire {
     /// After how long no answer counts any more; `None` where the deadline is unknown.
     #[serde(default)]
     pub answer_within_ms: Option<u64>,
-    /// How a held row is polled.
-    #[serde(default)]
-    pub polling: PollingMs,
+    /// How a held row is polled; by tickets where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub polling: Option<PollingMs>,
     /// What happens to the lease when the handler did not finish.
     #[serde(default)]
     pub on_crash: OnCrash,
@@ -72,7 +72,7 @@ const LONGEST_ATTRIBUTE_NAME: usize = 255;
 pub(crate) const LONGEST_ATTRIBUTE: usize = 1024;
 
 /// What rows of some format have, state items among them, or may come to have.
-const RESERVED_ATTRIBUTES: [&str; 24] = [
+const RESERVED_ATTRIBUTES: [&str; 27] = [
     "key",
     "format",
     "protocol",
@@ -97,6 +97,9 @@ const RESERVED_ATTRIBUTES: [&str; 24] = [
     "queue",
     "members",
     "note",
+    "tickets",
+    "served",
+    "hold_ms",
 ];
 
 fn usual_format() -> String {
@@ -157,7 +160,7 @@ impl Table {
     }
 }
 
-/// How a held row is polled.
+/// How a held row is polled by the clock alone: after a delay that doubles, with jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollingMs {
     /// The first delay.

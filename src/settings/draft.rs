@@ -9,6 +9,7 @@ use super::choice::{KeeperChoice, MetricLines, MissingPath, OnLoss, OnUnavailabl
 use super::duration;
 use super::environment::Environment;
 use super::keys::Secret;
+use super::polling::Polling;
 use super::reading::{CodeWins as _, Reading};
 use super::resolved::Settings;
 use crate::budget::DEFAULT_MAX_WAIT;
@@ -31,7 +32,7 @@ pub(crate) struct Draft {
     pub(crate) lease_duration: Option<Duration>,
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Option<Duration>,
-    pub(crate) polling: Option<(Duration, Duration)>,
+    pub(crate) polling: Option<Polling>,
     pub(crate) release: Option<Release>,
     pub(crate) on_crash: Option<OnCrash>,
     pub(crate) missing_path: Option<MissingPath>,
@@ -61,8 +62,6 @@ impl Draft {
         let mut read = Reading { environment, problems };
         let initialization = environment.get("AWS_LAMBDA_INITIALIZATION_TYPE");
         let on_lambda = initialization.is_some_and(|kind| !kind.is_empty());
-        let polling = (read.duration("POLL_FIRST"), read.duration("POLL_MAX"));
-        let polling = self.polling.map_or(polling, |(first, max)| (Some(first), Some(max)));
         let mode = read.choice("MODE").unwrap_or_default();
         let default_keeper = if on_lambda { KeeperChoice::Extension } else { KeeperChoice::Auto };
 
@@ -74,7 +73,7 @@ impl Draft {
             lease_duration: read.duration_or("LEASE_DURATION", self.lease_duration, DEFAULT_LEASE),
             reserve: read.duration("RESERVE").unless_set(self.reserve),
             max_wait: read.duration_or("MAX_WAIT", self.max_wait, DEFAULT_MAX_WAIT),
-            polling: read.polling(polling),
+            polling: read.polling(self.polling),
             release: read.choice_or("RELEASE", self.release),
             on_crash: read.choice_or("ON_CRASH", self.on_crash),
             missing_path: read.choice_or("MISSING_PATH", self.missing_path),

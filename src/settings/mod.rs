@@ -11,6 +11,7 @@ mod duration;
 mod environment;
 mod keys;
 mod known;
+mod polling;
 mod reading;
 mod resolved;
 
@@ -21,5 +22,6 @@ pub use choice::{KeeperChoice, MetricLines, MissingPath, Mode, OnLoss, OnUnavail
 pub(crate) use draft::Draft;
 pub(crate) use environment::Environment;
 pub(crate) use keys::Secret;
+pub use polling::Polling;
 pub(crate) use reading::too_long;
 pub(crate) use resolved::Settings;

@@ -8,11 +8,9 @@ use super::environment::{Environment, PREFIX};
 use super::{duration, known};
 use crate::key::{Namespace, Template};
 use crate::protocol::Format;
-use crate::session::{PollingMs, Table};
+use crate::session::Table;
 
 const DEFAULT_SOCKET: &str = "/tmp/leasehold/keeper.sock";
-/// No function runs longer, so polling any slower would be no polling.
-const LONGEST_POLL: Duration = Duration::from_secs(15 * 60);
 /// What DynamoDB takes at most: for a table's ARN, for a key attribute's name, and for a sort key.
 const LONGEST_TABLE: usize = 1024;
 const LONGEST_ATTRIBUTE: usize = 255;
@@ -129,22 +127,6 @@ impl Reading<'_> {
         parsed.map_err(|error| self.problems.push(format!("`also`: {error}"))).ok()
     }
 
-    pub(super) fn polling(&mut self, (first, max): (Option<Duration>, Option<Duration>)) -> PollingMs {
-        let default = PollingMs::default();
-        let first = first.map_or(default.first, millis);
-        // Who sets only the first delay above the default's bound means a slower polling, not a contradiction.
-        let max = max.map_or(default.max.max(first), millis);
-        if first == 0 {
-            self.problems.push("the first polling delay is 0: set 1ms or more".to_owned());
-        }
-        if max < first || max > millis(LONGEST_POLL) {
-            self.problems.push(format!(
-                "the longest polling delay is {max}ms and the first {first}ms: set the longest from that to {LONGEST_POLL:?}"
-            ));
-        }
-        PollingMs { first, max }
-    }
-
     pub(super) fn socket(&mut self, code: Option<PathBuf>) -> PathBuf {
         let path = self.text("SOCKET").map(PathBuf::from).unless_set(code).unwrap_or_else(|| DEFAULT_SOCKET.into());
         let length = path.as_os_str().len();
@@ -182,10 +164,6 @@ fn sort_key_of(text: &str) -> Result<(String, String), String> {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => Err(format!("{text:?} has no `=`: write the attribute's name and its fixed value, as in `sk=lock`")),
     }
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Puts the code's value over the environment's.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::choice::{KeeperChoice, MissingPath, Mode, OnLoss, OnUnavailable, Release};
+use super::polling::Polling;
 use crate::key::{KeyHash, Namespace, Template};
-use crate::session::{OnCrash, PollingMs, Table};
+use crate::session::{OnCrash, Table};
 
 /// What one layer does.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Settings {
     pub(crate) lease_duration: Duration,
     pub(crate) reserve: Option<Duration>,
     pub(crate) max_wait: Duration,
-    pub(crate) polling: PollingMs,
+    pub(crate) polling: Polling,
     pub(crate) release: Release,
     pub(crate) on_crash: OnCrash,
     pub(crate) missing_path: MissingPath,

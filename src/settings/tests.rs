@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::Polling;
 use super::{Draft, Environment, KeeperChoice, Mode, OnLoss, Settings};
-use crate::session::{OnCrash, PollingMs, Table};
+use crate::session::{OnCrash, Table};
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().copied().collect()
@@ -27,7 +28,7 @@ fn the_defaults() {
     assert_eq!(settings.table, Table::new("locks"));
     assert_eq!((settings.lease_duration, settings.max_wait), (Duration::from_secs(30), Duration::from_secs(2)));
     assert_eq!((settings.reserve, settings.end_before_deadline), (None, None));
-    assert_eq!((settings.polling, settings.max_hold), (PollingMs::default(), Duration::from_secs(900)));
+    assert_eq!((settings.polling, settings.max_hold), (Polling::tickets(), Duration::from_secs(900)));
     assert_eq!((settings.mode, settings.on_loss, settings.on_crash), (Mode::Enforce, OnLoss::Cancel, OnCrash::Release));
     assert_eq!(settings.socket.to_str(), Some("/tmp/leasehold/keeper.sock"));
     assert!(settings.server_time && !settings.keep_finished_response && !settings.managed_instances);
@@ -82,7 +83,7 @@ fn every_variable_is_read() {
         lease_duration: Duration::from_secs(60),
         reserve: Some(Duration::from_millis(1500)),
         max_wait: Duration::ZERO,
-        polling: PollingMs { first: 5, max: 1000 },
+        polling: Polling::backoff(Duration::from_millis(5), Duration::from_secs(1)),
         release: super::Release::BeforeResponse,
         on_crash: OnCrash::Expire,
         missing_path: super::MissingPath::RunUnlocked,
@@ -123,7 +124,7 @@ fn all_that_is_wrong_is_told_at_once() {
     let draft = Draft {
         lease_duration: Some(Duration::from_millis(1)),
         namespace: Some("a/b".to_owned()),
-        polling: Some((Duration::from_secs(2), Duration::from_secs(1))),
+        polling: Some(Polling::backoff(Duration::from_secs(2), Duration::from_secs(1))),
         max_hold: Some(Duration::ZERO),
         socket: Some("/".repeat(200).into()),
         ..Draft::default()
@@ -203,7 +204,25 @@ fn a_layer_that_is_off_needs_no_table() {
 #[test]
 fn a_first_delay_above_the_default_bound_raises_it() {
     let settings = resolve(with_table(), &[("LEASEHOLD_POLL_FIRST", "2s")]).0;
-    assert_eq!(settings.polling, PollingMs { first: 2000, max: 2000 });
+    assert_eq!(settings.polling, Polling::backoff(Duration::from_secs(2), Duration::from_secs(2)));
+}
+
+#[test]
+fn who_sets_a_delay_wants_the_backoff_and_code_wins_as_a_whole() {
+    let (ms, polling) = (Duration::from_millis, |set: &[(&str, &str)]| resolve(with_table(), set).0.polling);
+    assert_eq!(polling(&[("LEASEHOLD_POLLING", "tickets")]), Polling::tickets());
+    assert_eq!(polling(&[("LEASEHOLD_POLLING", "backoff")]), Polling::backoff(ms(50), ms(500)));
+    assert_eq!(polling(&[("LEASEHOLD_POLL_MAX", "80ms")]), Polling::backoff(ms(50), ms(80)));
+    let delays = [("LEASEHOLD_POLL_FIRST", "5ms"), ("LEASEHOLD_POLL_MAX", "80ms")];
+    for in_code in [Polling::tickets(), Polling::backoff(ms(7), ms(9))] {
+        let draft = Draft { polling: Some(in_code), ..with_table() };
+        assert_eq!(resolve(draft, &delays).0.polling, in_code);
+    }
+    let both = [("LEASEHOLD_POLLING", "tickets"), ("LEASEHOLD_POLL_FIRST", "5ms")];
+    let problems = resolve(with_table(), &both).1;
+    assert!(problems.iter().any(|problem| problem.contains("take either out")), "{problems:?}");
+    let problems = resolve(with_table(), &[("LEASEHOLD_POLLING", "ticket")]).1;
+    assert!(problems.iter().any(|problem| problem.contains("write `tickets` or `backoff`")), "{problems:?}");
 }
 
 #[test]

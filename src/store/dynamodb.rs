@@ -210,8 +210,11 @@ fn format_of(table: &Table) -> Result<&'static dyn RowFormat, Failure> {
 
 /// What an applied write left behind.
 fn written(format: &dyn RowFormat, lock: &Lock, request: &Request, updated: Option<&Item>) -> Outcome {
+    if *request == Request::Ticket {
+        return Outcome::Numbered { row: format.decode(updated) };
+    }
     let found = match format.written(request, updated) {
-        Ok(version) => return Outcome::Written { version },
+        Ok(version) => return Outcome::Written { version, hold: updated.and_then(|item| format.usual_hold(item)) },
         Err(found) => found,
     };
     match format.broken(request, updated) {

@@ -67,8 +67,8 @@ pub(super) fn operations(lock: &Lock, write: &StateWrite) -> Result<Vec<Transact
 
 /// The release as the row's own format writes it.
 fn release(lock: &Lock, write: &StateWrite) -> Expressions {
-    let ttl = write.release.and_then(|release| release.ttl);
-    super::leasehold_v1::release(lock, &[write.owner], ttl)
+    let (ttl, hold) = write.release.map_or((None, None), |release| (release.ttl, release.hold));
+    super::leasehold_v1::release(lock, &[write.owner], ttl, hold)
 }
 
 fn change(lock: &Lock, write: &StateWrite) -> Expressions {

@@ -10,15 +10,20 @@
 //! | `expires_at` | N | when the lease ends by server time, in epoch milliseconds; only while held, and not always then |
 //! | `holder` | M | what people are told; only while held. With `parked` = true its work is done, and the row only stays held |
 //! | `ttl` | N | epoch seconds for DynamoDB's TTL; only while free |
+//! | `tickets` | N | how many tickets those who wait have taken; a hint, as are the next two, which any write but these leaves |
+//! | `served` | N | the highest ticket with which the row was taken, as far as is known |
+//! | `hold_ms` | N | how long the work under a lease takes, as a moving average |
 //! | others | S | what the layer's author has for people; only while held. Nothing is decided by them |
 
 mod decode;
+
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
 use super::attributes::natural;
-use super::row_format::{Expressions, Item, RowFormat, Write, number, text, version_value};
+use super::row_format::{Answers, Expressions, Item, RowFormat, Write, number, text, version_value};
 use crate::clock::Wall;
 use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Unusable, Version};
 
@@ -43,7 +48,7 @@ impl RowFormat for LeaseholdV1 {
     }
 
     fn attributes(&self) -> &'static [&'static str] {
-        &["format", "version", "lease_ms", "owner", "expires_at", "holder", "ttl"]
+        &["format", "version", "lease_ms", "owner", "expires_at", "holder", "ttl", "tickets", "served", "hold_ms"]
     }
 
     fn actions(&self) -> &'static str {
@@ -53,8 +58,9 @@ impl RowFormat for LeaseholdV1 {
     fn encode(&self, lock: &Lock, request: &Request) -> Option<Write> {
         let mut update = Expressions::default();
         match request {
-            Request::Acquire { owner, version: _, at, lease, expires_at, unknown } => {
+            Request::Acquire { owner, version: _, at, lease, expires_at, unknown, served } => {
                 give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
+                tell_served(&mut update, *served);
                 let absent = update.name_as("key", &lock.table.key_attribute);
                 let guard = ours(&mut update);
                 // A version that only a hand could have written must not be counted on: the row is malformed.
@@ -68,8 +74,9 @@ impl RowFormat for LeaseholdV1 {
                     "attribute_not_exists({absent}) OR ({guard} AND #version BETWEEN {low} AND {high} AND {takeable})"
                 );
             }
-            Request::TakeOver { owner, version: _, at, lease, expires_at, seen_owner, seen_version } => {
+            Request::TakeOver { owner, version: _, at, lease, expires_at, seen_owner, seen_version, served } => {
                 give(&mut update, lock, *owner, *at, lease.as_millis(), *expires_at);
+                tell_served(&mut update, *served);
                 update.condition = held_at(&mut update, *seen_owner, *seen_version);
             }
             Request::Renew { owner, version, new_version, expires_at } => {
@@ -84,10 +91,16 @@ impl RowFormat for LeaseholdV1 {
                 update.set("holder", holder(&HolderInfo { parked: true, ..lock.holder.clone() }, *at));
                 extend(&mut update, *expires_at);
                 update.condition = held_at(&mut update, *owner, *version);
-                update.is_last = true;
+                update.answers = Answers::Nothing;
             }
-            Request::Release { owners, ttl } => {
-                update = release(lock, owners, *ttl);
+            Request::Release { owners, ttl, hold } => {
+                update = release(lock, owners, *ttl, *hold);
+            }
+            Request::Ticket => {
+                update.add("tickets", number(1));
+                let guard = ours(&mut update);
+                update.condition = format!("{guard} AND attribute_exists({})", update.name("owner"));
+                update.answers = Answers::Row;
             }
             Request::Read => return None,
         }
@@ -99,7 +112,7 @@ impl RowFormat for LeaseholdV1 {
             Request::Release { .. } => return Ok(Version::Counter(0)),
             // Nobody counts on from it here, so its answer brings none.
             Request::Park { new_version, .. } => return Ok(*new_version),
-            Request::Acquire { .. } | Request::Read => None,
+            Request::Acquire { .. } | Request::Ticket | Request::Read => None,
             Request::TakeOver { seen_version, .. } => {
                 seen_version.counter().map(|seen| Version::Counter(seen.saturating_add(1)))
             }
@@ -112,6 +125,10 @@ impl RowFormat for LeaseholdV1 {
             Some(expected) if expected != version => Err(format!("brings `version` {version}, not {expected}")),
             _ => Ok(version),
         }
+    }
+
+    fn usual_hold(&self, updated: &Item) -> Option<Duration> {
+        decode::hints(updated).hold
     }
 
     /// A fraction: no condition can tell one from an integer, and one more is a fraction again.
@@ -127,7 +144,7 @@ impl RowFormat for LeaseholdV1 {
 }
 
 /// Frees the row.
-pub(super) fn release(lock: &Lock, owners: &[OwnerId], ttl: Option<u64>) -> Expressions {
+pub(super) fn release(lock: &Lock, owners: &[OwnerId], ttl: Option<u64>, hold: Option<Duration>) -> Expressions {
     let mut update = Expressions::default();
     for attribute in ["owner", "holder", "expires_at"] {
         update.remove(attribute);
@@ -138,8 +155,11 @@ pub(super) fn release(lock: &Lock, owners: &[OwnerId], ttl: Option<u64>) -> Expr
     if let Some(ttl) = ttl {
         update.set("ttl", number(ttl));
     }
+    if let Some(hold) = hold {
+        update.set("hold_ms", AttributeValue::N(hold.as_millis().to_string()));
+    }
     update.condition = update.is_to_be_freed(owners);
-    update.is_last = true;
+    update.answers = Answers::Nothing;
     update
 }
 
@@ -156,6 +176,15 @@ fn give(update: &mut Expressions, lock: &Lock, owner: OwnerId, at: Wall, lease_m
     let seed = update.value("seed", number(at.as_millis()));
     update.set_to("version", &format!("if_not_exists({version}, {seed}) + {one}"));
     extend(update, expires_at);
+    // The hint `hold_ms` is for who takes the row, and is told to no one else.
+    update.answers = Answers::Row;
+}
+
+/// SET, never counted on: a hint that is no number must not fail the write that carries it.
+fn tell_served(update: &mut Expressions, served: Option<u64>) {
+    if let Some(served) = served {
+        update.set("served", number(served));
+    }
 }
 
 /// What every write that gives or extends a lease does to the row's two moments.
@@ -195,8 +224,6 @@ fn holder(info: &HolderInfo, at: Wall) -> AttributeValue {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::session::Table;
 
@@ -221,6 +248,7 @@ mod tests {
             lease: Duration::from_secs(30),
             expires_at: None,
             unknown,
+            served: None,
         };
         LeaseholdV1.encode(&lock(), &request).unwrap().expressions().clone()
     }
@@ -244,17 +272,28 @@ mod tests {
     fn every_alias_and_every_value_is_used_and_every_one_used_is_given() {
         let owner = OwnerId::from_u128(1);
         let (at, lease, expires_at) = (Wall::from_millis(1), Duration::from_secs(1), Some(Wall::from_millis(2)));
+        let (served, hold) = (Some(6), Some(lease));
         let requests = [
-            Request::Acquire { owner, version: None, at, lease, expires_at, unknown: vec![owner] },
-            Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] },
-            Request::TakeOver { owner, version: None, at, lease, expires_at, seen_owner: owner, seen_version: v(3) },
+            Request::Acquire { owner, version: None, at, lease, expires_at, unknown: vec![owner], served: Some(6) },
+            Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None },
+            Request::TakeOver {
+                owner,
+                version: None,
+                at,
+                lease,
+                expires_at,
+                seen_owner: owner,
+                seen_version: v(3),
+                served,
+            },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at },
             Request::Renew { owner, version: v(3), new_version: v(4), expires_at: None },
             Request::Park { owner, version: v(3), parked: owner, new_version: v(4), at, lease, expires_at },
             Request::Park { owner, version: v(3), parked: owner, new_version: v(4), at, lease, expires_at: None },
-            Request::Release { owners: vec![owner], ttl: Some(9) },
-            Request::Release { owners: vec![owner], ttl: None },
-            Request::Release { owners: vec![], ttl: None },
+            Request::Release { owners: vec![owner], ttl: Some(9), hold },
+            Request::Release { owners: vec![owner], ttl: None, hold: None },
+            Request::Release { owners: vec![], ttl: None, hold: None },
+            Request::Ticket,
         ];
         for request in requests {
             let write = LeaseholdV1.encode(&lock(), &request).unwrap();
@@ -282,7 +321,8 @@ mod tests {
     #[test]
     fn only_an_acquisition_can_meet_a_version_that_no_condition_sees() {
         let (owner, at, lease) = (OwnerId::from_u128(1), Wall::from_millis(5), Duration::from_secs(30));
-        let acquire = Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![] };
+        let acquire =
+            Request::Acquire { owner, version: None, at, lease, expires_at: None, unknown: vec![], served: None };
         let renew = Request::Renew { owner, version: v(7), new_version: v(8), expires_at: None };
         let with = |value| Item::from([("version".to_owned(), value)]);
         let fraction = with(AttributeValue::N("2.5".into()));
@@ -305,7 +345,7 @@ mod tests {
         for odd in [None, Some(Item::new()), Some(with(number(9))), Some(with(AttributeValue::S("8".into())))] {
             assert!(written(odd.as_ref()).is_err(), "{odd:?}");
         }
-        let release = Request::Release { owners: vec![owner], ttl: None };
+        let release = Request::Release { owners: vec![owner], ttl: None, hold: None };
         assert_eq!(LeaseholdV1.written(&release, None), Ok(v(0)));
     }
 }

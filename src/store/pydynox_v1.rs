@@ -17,9 +17,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
 use super::attributes::{LEASE_MS, kind, lease, owner_id, required};
-use super::row_format::{Expressions, Item, RowFormat, Write, number, primary_key, text, version_value};
+use super::row_format::{Answers, Expressions, Item, RowFormat, Write, number, primary_key, text, version_value};
 use super::text::printable;
-use crate::protocol::{Format, HeldRow, OwnerId, Request, Row, Unusable, Version};
+use crate::protocol::{Format, HeldRow, Hints, OwnerId, Request, Row, Unusable, Version};
 
 /// What `protocol` says on a row of this format.
 const PROTOCOL: u64 = 1;
@@ -71,14 +71,15 @@ impl RowFormat for PydynoxV1 {
                 on.set("version", version_value(*new_version));
                 on.set("lease_ms", AttributeValue::N(lease.as_millis().to_string()));
                 on.condition = format!("{} AND {}", ours(&mut on), on.is_at(*owner, *version));
-                on.is_last = true;
+                on.answers = Answers::Nothing;
                 Write::Update(on)
             }
             Request::Release { owners, .. } => {
                 on.condition = on.is_to_be_freed(owners);
                 Write::Delete(on)
             }
-            Request::Read => return None,
+            // There are no tickets here, and none are asked for; what is shown is the row.
+            Request::Ticket | Request::Read => return None,
         })
     }
 
@@ -94,7 +95,7 @@ impl RowFormat for PydynoxV1 {
                 None => Err("does not bring the row's new `version`".to_owned()),
             },
             Request::Park { new_version, .. } => Ok(*new_version),
-            Request::Release { .. } | Request::Read => Ok(Version::Counter(0)),
+            Request::Release { .. } | Request::Ticket | Request::Read => Ok(Version::Counter(0)),
         }
     }
 
@@ -154,6 +155,7 @@ fn held(item: &Item) -> Result<Row, Unusable> {
         lease: required(item, "lease_ms", lease)?,
         expires_at: None,
         holder: None,
+        hints: Hints::default(),
     }))
 }
 
@@ -188,12 +190,12 @@ mod tests {
         let (version, at, lease) = (Some(Version::Opaque(3)), Wall::from_millis(1), Duration::from_secs(30));
         let (old, new) = (Version::Opaque(4), Version::Opaque(5));
         [
-            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![] },
-            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![seen_owner] },
-            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version: old },
+            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![], served: None },
+            Request::Acquire { owner, version, at, lease, expires_at, unknown: vec![seen_owner], served: None },
+            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version: old, served: None },
             Request::Renew { owner, version: old, new_version: new, expires_at },
-            Request::Release { owners: vec![owner], ttl: None },
-            Request::Release { owners: vec![], ttl: None },
+            Request::Release { owners: vec![owner], ttl: None, hold: None },
+            Request::Release { owners: vec![], ttl: None, hold: None },
             Request::Park { owner, version: old, parked: seen_owner, new_version: new, at, lease, expires_at },
             Request::Read,
         ]

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -32,13 +33,18 @@ pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
     /// The write that carries the request out; `None` for a read.
     fn encode(&self, lock: &Lock, request: &Request) -> Option<Write>;
 
-    /// The row's version after a write that was applied, from the attributes that it answered with (`UPDATED_NEW`; a
-    /// put and a delete answer none).
+    /// The row's version after a write that was applied, from the attributes that it answered with ([`Answers`]; a put and a
+    /// delete answer none).
     ///
     /// # Errors
     ///
     /// What is wrong with them.
     fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String>;
+
+    /// The hint `hold_ms` of a row that was taken, where the format has it.
+    fn usual_hold(&self, _updated: &Item) -> Option<Duration> {
+        None
+    }
 
     /// What an applied write's answer shows to be wrong with the row, where no condition could see it before. The write
     /// stands, and is to be freed again.
@@ -105,14 +111,28 @@ pub(super) struct Expressions {
     sets: Vec<String>,
     /// The REMOVE clause's parts.
     removes: Vec<String>,
+    /// The ADD clause's parts.
+    adds: Vec<String>,
     /// The condition.
     pub(super) condition: String,
     /// The aliases that the expressions use.
     pub(super) names: HashMap<String, String>,
     /// The values that the expressions use.
     pub(super) values: Item,
-    /// Whether no other write builds on this one, so that its answer need not bring what was written.
-    pub(super) is_last: bool,
+    /// What its answer brings.
+    pub(super) answers: Answers,
+}
+
+/// What the answer to an applied update brings; none of it costs anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// What was written (`UPDATED_NEW`).
+    #[default]
+    Written,
+    /// The whole row as it is now (`ALL_NEW`).
+    Row,
+    /// Nothing: no other write builds on this one.
+    Nothing,
 }
 
 impl Expressions {
@@ -153,6 +173,12 @@ impl Expressions {
     pub(super) fn remove(&mut self, attribute: &str) {
         let alias = self.name(attribute);
         self.removes.push(alias);
+    }
+
+    /// ADDs to a number; an absent one counts from 0.
+    pub(super) fn add(&mut self, attribute: &str, value: AttributeValue) {
+        let (alias, placeholder) = (self.name(attribute), self.value(attribute, value));
+        self.adds.push(format!("{alias} {placeholder}"));
     }
 
     /// SETs an attribute whose name is a setting.
@@ -212,7 +238,7 @@ impl Expressions {
 
     /// The update expression.
     pub(super) fn update(&self) -> String {
-        let clauses = [("SET", &self.sets), ("REMOVE", &self.removes)];
+        let clauses = [("SET", &self.sets), ("REMOVE", &self.removes), ("ADD", &self.adds)];
         let clauses = clauses.iter().filter(|(_, parts)| !parts.is_empty());
         clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect::<Vec<_>>().join(" ")
     }

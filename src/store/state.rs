@@ -1,5 +1,7 @@
 //! The store's contract for states: what a holder leaves for the next one, in an item of its own beside the lock's row.
 
+use std::time::Duration;
+
 use crate::clock::Wall;
 use crate::protocol::{Failure, OwnerId, Row, Unusable};
 use crate::session::RawState;
@@ -50,6 +52,8 @@ pub struct StateWrite {
 pub struct WithRelease {
     /// Epoch seconds after which DynamoDB may sweep the lock's row; `None` where no safe moment is known.
     pub ttl: Option<u64>,
+    /// What to write to the row's hint `hold_ms`; `None` leaves it.
+    pub hold: Option<Duration>,
 }
 
 /// What is known of a state's counter.

@@ -24,6 +24,8 @@ pub struct StoreUsage {
     pub releases: u64,
     /// Requests to keep a row held, for nobody, until a minimum is over.
     pub parkings: u64,
+    /// Requests for a place among those who wait.
+    pub tickets: u64,
     /// Consistent reads.
     pub reads: u64,
     /// Transactions that save a state; a lease given back by one counts here.
@@ -49,6 +51,7 @@ pub(super) struct Counters {
     renewals: AtomicU64,
     releases: AtomicU64,
     parkings: AtomicU64,
+    tickets: AtomicU64,
     reads: AtomicU64,
     state_writes: AtomicU64,
     refused: AtomicU64,
@@ -66,6 +69,7 @@ impl Counters {
             Request::Renew { .. } => &self.renewals,
             Request::Release { .. } => &self.releases,
             Request::Park { .. } => &self.parkings,
+            Request::Ticket => &self.tickets,
             Request::Read => &self.reads,
         };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -95,7 +99,7 @@ impl Counters {
         let counter = match outcome {
             Outcome::Refused { .. } => &self.refused,
             Outcome::Failed(_) => &self.failed,
-            Outcome::Written { .. } | Outcome::Read { .. } => return,
+            Outcome::Written { .. } | Outcome::Numbered { .. } | Outcome::Read { .. } => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
@@ -140,6 +144,7 @@ impl Counters {
             renewals: of(&self.renewals),
             releases: of(&self.releases),
             parkings: of(&self.parkings),
+            tickets: of(&self.tickets),
             reads: of(&self.reads),
             state_writes: of(&self.state_writes),
             refused: of(&self.refused),

@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::types::{
 
 use super::Lock;
 use super::errors::failure;
-use super::row_format::{Item, Write, primary_key};
+use super::row_format::{Answers, Item, Write, primary_key};
 use super::witness::Witness;
 use crate::protocol::Failure;
 
@@ -23,7 +23,7 @@ use crate::protocol::Failure;
 pub(super) enum Reply {
     /// It was applied.
     Applied {
-        /// The attributes that it changed, where the operation tells them.
+        /// The attributes that its answer brings, where the operation tells any.
         updated: Option<Item>,
         /// What it took.
         consumed: Option<Box<ConsumedCapacity>>,
@@ -40,7 +40,11 @@ pub(super) async fn send(client: &Client, lock: &Lock, write: Write, witness: &W
     let (all_old, total) = (ReturnValuesOnConditionCheckFailure::AllOld, ReturnConsumedCapacity::Total);
     match write {
         Write::Update(on) => {
-            let new = if on.is_last { ReturnValue::None } else { ReturnValue::UpdatedNew };
+            let new = match on.answers {
+                Answers::Written => ReturnValue::UpdatedNew,
+                Answers::Row => ReturnValue::AllNew,
+                Answers::Nothing => ReturnValue::None,
+            };
             let request = client.update_item().table_name(&table.name).set_key(key).update_expression(on.update());
             let request = request.condition_expression(on.condition).set_expression_attribute_names(Some(on.names));
             let request = request.set_expression_attribute_values((!on.values.is_empty()).then_some(on.values));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use leasehold::layer::ByTemplate;
-use leasehold::{LeaseLayer, SettingsError};
+use leasehold::{LeaseLayer, Polling, SettingsError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -42,7 +42,11 @@ fn cases() -> Vec<Case<Input>> {
         of(Empty, code("sort_key", |layer| layer.sort_key("", "x")), "`sort_key` needs a name and a value"),
         of(Empty, code("namespace", |layer| layer.namespace("")), "the namespace is empty: leave it unset"),
         of(Empty, code("max_hold", |layer| layer.max_hold(Duration::ZERO)), "set how long work may take"),
-        of(Empty, code("polling", |layer| layer.polling(Duration::ZERO, Duration::ZERO)), "set 1ms or more"),
+        of(
+            Empty,
+            code("polling", |layer| layer.polling(Polling::backoff(Duration::ZERO, Duration::ZERO))),
+            "set 1ms or more",
+        ),
         of(Empty, var("LEASEHOLD_MAX_WAIT", ""), "LEASEHOLD_MAX_WAIT: it is empty: give it a value, or take it out"),
         of(
             Truncated,

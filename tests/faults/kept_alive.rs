@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 fn acquire(number: u128) -> Request {
     let (at, lease) = (Wall::from_millis(1_750_000_000_000), Duration::from_secs(60));
-    Request::Acquire { owner: owner(number), version: None, at, lease, expires_at: None, unknown: vec![] }
+    Request::Acquire { owner: owner(number), version: None, at, lease, expires_at: None, unknown: vec![], served: None }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,7 +35,7 @@ async fn a_request_that_meets_a_reset_is_not_sent_again() {
                 expires_at: None,
             },
         ),
-        (Step::Release, Request::Release { owners: vec![owner(1)], ttl: None }),
+        (Step::Release, Request::Release { owners: vec![owner(1)], ttl: None, hold: None }),
         (Step::Read, Request::Read),
     ];
     for (step, request) in requests {
@@ -68,7 +68,7 @@ async fn a_write_on_a_connection_that_was_reset_while_idle_is_sent_once_at_most(
                 assert_eq!(failure.kind, FailureKind::Connection, "{failure}");
                 assert!(sent <= 1, "{sent}");
             }
-            Outcome::Read { .. } => panic!("{answer:?}"),
+            Outcome::Read { .. } | Outcome::Numbered { .. } => panic!("{answer:?}"),
         }
     }
 }

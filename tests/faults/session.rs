@@ -96,7 +96,7 @@ impl Session {
             lease_ms: millis(ask.lease),
             wait_ms: millis(ask.wait),
             answer_within_ms: ask.answer_within.map(millis),
-            polling: PollingMs { first: 20, max: 250 },
+            polling: Some(PollingMs { first: 20, max: 250 }),
             on_crash: OnCrash::Release,
             server_time: true,
             max_hold_ms: 900_000,

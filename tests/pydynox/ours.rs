@@ -9,7 +9,7 @@ use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use leasehold::clock::SystemClock;
 use leasehold::keeper::{Keeper, KeeperCounts, KeeperOptions, Peer, PlainHome};
 use leasehold::store::DynamoDb;
-use leasehold::{Error, KeeperChoice, LeaseLayer, Release};
+use leasehold::{Error, KeeperChoice, LeaseLayer, Polling, Release};
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::support::sdk_config;
@@ -61,7 +61,7 @@ impl Ours {
             .format("pydynox/1")
             .lease_duration(LEASE)
             .max_wait(max_wait)
-            .polling(Duration::from_millis(5), Duration::from_millis(20))
+            .polling(Polling::backoff(Duration::from_millis(5), Duration::from_millis(20)))
             .release(Release::BeforeResponse)
             .keeper(KeeperChoice::Extension)
             .socket(&self.socket)

@@ -124,7 +124,15 @@ async fn no_request_at_all_writes_to_such_a_row() {
         (OwnerId::parse(OTHER).unwrap(), Wall::from_millis(1_900_000_000_000), Duration::from_secs(30));
     let seen = Version::Counter(7);
     let writes = [
-        Request::Acquire { owner: OwnerId::random(), version: None, at, lease, expires_at: None, unknown: vec![me] },
+        Request::Acquire {
+            owner: OwnerId::random(),
+            version: None,
+            at,
+            lease,
+            expires_at: None,
+            unknown: vec![me],
+            served: None,
+        },
         Request::TakeOver {
             owner: OwnerId::random(),
             version: None,
@@ -133,6 +141,7 @@ async fn no_request_at_all_writes_to_such_a_row() {
             expires_at: None,
             seen_owner: me,
             seen_version: seen,
+            served: None,
         },
         Request::Renew { owner: me, version: seen, new_version: Version::Counter(8), expires_at: None },
         Request::Park {
@@ -144,7 +153,7 @@ async fn no_request_at_all_writes_to_such_a_row() {
             lease,
             expires_at: None,
         },
-        Request::Release { owners: vec![OwnerId::random()], ttl: Some(1) },
+        Request::Release { owners: vec![OwnerId::random()], ttl: Some(1), hold: None },
     ];
     for foreign in foreign() {
         let dynamodb = table_with(&foreign).await;

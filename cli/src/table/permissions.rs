@@ -78,9 +78,10 @@ fn requests(format: Format) -> Vec<(&'static str, &'static str, Request)> {
             expires_at: None,
             seen_owner,
             seen_version,
+            served: None,
         };
         requests.push(("dynamodb:PutItem", "a takeover from an owner that nobody is", take));
-        let release = Request::Release { owners: vec![owner], ttl: None };
+        let release = Request::Release { owners: vec![owner], ttl: None, hold: None };
         requests.push(("dynamodb:DeleteItem", "a release of a lease that nobody has", release));
     }
     requests
@@ -90,7 +91,9 @@ fn finding(action: &str, how: &str, outcome: Outcome) -> Finding {
     match outcome {
         Outcome::Read { .. } | Outcome::Refused { .. } => Finding::ok(action, format!("allowed ({how})")),
         // It could only have met a row of this very key and owner, and there is none.
-        Outcome::Written { .. } => Finding::ok(action, format!("allowed ({how}; it was applied, to an empty row)")),
+        Outcome::Written { .. } | Outcome::Numbered { .. } => {
+            Finding::ok(action, format!("allowed ({how}; it was applied, to an empty row)"))
+        }
         Outcome::Failed(failure) => match failure.kind {
             FailureKind::AccessDenied => Finding::problem(
                 action,

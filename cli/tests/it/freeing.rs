@@ -21,7 +21,7 @@ async fn a_lock_is_freed_at_the_version_that_was_seen_and_keeps_its_token() {
         let ran = stage.run(&["free", "orders:1", "--if-version", &held.version.to_string()]).ended(0);
         ran.says(&["orders:1: freed", "with its next renewal, within about 10s", "two may work on the key"]);
         match (row(&stage, "orders:1").await, held.version) {
-            (Row::Free { version }, Version::Counter(counter)) => {
+            (Row::Free { version, .. }, Version::Counter(counter)) => {
                 assert_eq!(version, counter);
                 assert!(stage.rows().await[0].contains_key("ttl"), "{:?}", stage.rows().await);
             }

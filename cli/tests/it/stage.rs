@@ -137,7 +137,7 @@ impl Stage {
         let owner = OwnerId::random();
         let version = (self.table.format == "pydynox/1").then(|| Version::Opaque(OwnerId::random().bits()));
         let at = Wall::from_millis(1_700_000_000_000);
-        let request = Request::Acquire { owner, version, at, lease, expires_at: None, unknown: vec![] };
+        let request = Request::Acquire { owner, version, at, lease, expires_at: None, unknown: vec![], served: None };
         let version = self.written(key, request).await;
         Held { owner, version }
     }
@@ -162,7 +162,7 @@ impl Stage {
     }
 
     pub(crate) async fn release(&self, key: &str, held: &Held) {
-        self.written(key, Request::Release { owners: vec![held.owner], ttl: Some(4_000_000_000) }).await;
+        self.written(key, Request::Release { owners: vec![held.owner], ttl: Some(4_000_000_000), hold: None }).await;
     }
 
     pub(crate) async fn take_over(&self, key: &str, held: &Held, lease: Duration) -> Held {
@@ -175,13 +175,14 @@ impl Stage {
             expires_at: None,
             seen_owner: held.owner,
             seen_version: held.version,
+            served: None,
         };
         Held { owner, version: self.written(key, request).await }
     }
 
     async fn written(&self, key: &str, request: Request) -> Version {
         match self.store.send(&self.lock(key), request, LONG).await.outcome {
-            Outcome::Written { version } => version,
+            Outcome::Written { version, .. } => version,
             other => panic!("{other:?}"),
         }
     }

@@ -114,7 +114,7 @@ impl Client {
             lease_ms: self.lease_ms,
             wait_ms: self.wait_ms,
             answer_within_ms: None,
-            polling: PollingMs::default(),
+            polling: Some(PollingMs::default()),
             on_crash,
             server_time: true,
             max_hold_ms: 900_000,

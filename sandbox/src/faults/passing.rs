@@ -16,6 +16,8 @@ pub enum Step {
     Release,
     /// Keeps the row held, for nobody, until a minimum is over.
     Park,
+    /// Takes the next number of those who wait.
+    Ticket,
     /// Reads the row.
     Read,
     /// Reads the state beside the row.
@@ -69,6 +71,7 @@ fn step(operation: &str, body: &Value) -> Step {
         "UpdateItem" if sets(update, "#owner") => taking(condition),
         "UpdateItem" if update.contains("#owner") => Step::Release,
         "UpdateItem" if sets(update, "#version") => Step::Renew,
+        "UpdateItem" if update.contains("#tickets") => Step::Ticket,
         "PutItem" => taking(condition),
         _ => Step::Other,
     }
@@ -148,6 +151,8 @@ mod tests {
         assert_eq!(found[0].key.as_deref(), Some("orders:1"));
         assert_eq!(found[0].owner.as_deref(), Some("me"));
         assert_eq!(passing("GetItem", json!({})).step, Step::Read);
+        let ticket = json!({ "UpdateExpression": "ADD #tickets :tickets" });
+        assert_eq!(passing("UpdateItem", ticket).step, Step::Ticket);
         assert_eq!(passing("DescribeTable", json!({})).step, Step::Other);
     }
 

@@ -60,8 +60,6 @@ impl Soak {
             .env("SOAK_WITNESS", witness.display().to_string())
             .env("LEASEHOLD_TABLE", TABLE)
             .env("LEASEHOLD_LEASE_DURATION", format!("{}ms", plan.lease.as_millis()))
-            .env("LEASEHOLD_POLL_FIRST", "20ms")
-            .env("LEASEHOLD_POLL_MAX", "200ms")
             .env("LEASEHOLD_LOG", "info")
             .env("LEASEHOLD_METRICS", "full")
             .env("AWS_LAMBDA_LOG_FORMAT", "JSON")
@@ -265,6 +263,7 @@ const fn step_name(step: Step) -> &'static str {
         Step::Renew => "renew",
         Step::Release => "release",
         Step::Park => "park",
+        Step::Ticket => "ticket",
         Step::Read => "read",
         Step::ReadState => "read state",
         Step::SaveState => "save state",

@@ -122,7 +122,7 @@ impl Metrics {
             }
         }
         let seen = |steps: &[Step]| steps.iter().filter_map(|step| seen.get(step)).sum::<u64>();
-        let all = [Step::Acquire, Step::TakeOver, Step::Renew, Step::Park, Step::Release, Step::Read];
+        let all = [Step::Acquire, Step::TakeOver, Step::Renew, Step::Park, Step::Release, Step::Ticket, Step::Read];
         // Who is killed can't tell; and a connection that is cut may have taken its request along.
         let exactly = plan.fronts == 0.0 && plan.process_faults == 0.0;
         for (name, seen, unanswered) in

@@ -31,6 +31,7 @@ impl LeaseTask {
         // What was not granted has no work under it that `on_crash` could be about.
         shared.with_context(|cx| match order {
             GiveBack::Kept(minimum) => self.machine.handle_kept(cx, minimum),
+            GiveBack::Finished => self.machine.handle_finished(cx),
             _ => self.machine.handle_unwanted(cx),
         });
     }

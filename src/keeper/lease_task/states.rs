@@ -12,7 +12,7 @@ use crate::keeper::machine::Machine;
 use crate::keeper::requests::Purpose;
 use crate::keeper::state::{Ask, NotLeft, Told};
 use crate::protocol::{Failure, FailureKind, Outcome, Request, Version};
-use crate::store::{StateAnswer, StateOutcome, StateRequest, StateWrite};
+use crate::store::{StateAnswer, StateOutcome, StateRequest, StateWrite, WithRelease};
 
 /// How long a release waits for a state that is being written under the same lease.
 pub(super) const RELEASE_WAITS: Duration = Duration::from_secs(1);
@@ -100,11 +100,11 @@ impl LeaseTask {
 
     /// The transaction that this release is to be sent as, if the handler finished and left a state for it.
     pub(super) fn leaving(&mut self, request: &Request) -> Option<StateWrite> {
-        let Request::Release { ttl, .. } = request else { return None };
+        let Request::Release { ttl, hold, .. } = request else { return None };
         let row = self.row.as_ref().filter(|row| row.granted_at.is_some() && !row.lost)?;
         let finished = self.order == Some(GiveBack::Finished);
         let (now, owner) = (self.to.shared.now(), row.owner);
-        if finished { self.states.release(now, owner, *ttl) } else { None }
+        if finished { self.states.release(now, owner, WithRelease { ttl: *ttl, hold: *hold }) } else { None }
     }
 
     /// Whether a state is to be written before the lease goes back: one that is under way, as a handler that finished may
@@ -143,7 +143,7 @@ impl LeaseTask {
         match outcome {
             StateOutcome::Written => {
                 self.to.tally.counts.states_saved.add_one();
-                Outcome::Written { version: Version::Counter(0) }
+                Outcome::written(Version::Counter(0))
             }
             StateOutcome::NotHeld(row) => Outcome::Refused { row },
             // It is freed without the state, soon.

@@ -38,7 +38,7 @@ impl States {
     }
 
     /// The transaction that the release is to be sent as, if a state was to be left with it.
-    pub(in crate::keeper) fn release(&mut self, now: Now, owner: OwnerId, row_ttl: Option<u64>) -> Option<StateWrite> {
+    pub(in crate::keeper) fn release(&mut self, now: Now, owner: OwnerId, release: WithRelease) -> Option<StateWrite> {
         if self.leaving.is_none() {
             let value = self.on_release.take()?;
             // One that was sent and not answered may have counted it on; it can't land after this one.
@@ -50,7 +50,7 @@ impl States {
                 at: now.wall,
                 ttl: self.ttl(now, value.is_none()),
                 value,
-                release: Some(WithRelease { ttl: row_ttl }),
+                release: Some(release),
             });
         }
         self.releases += 1;

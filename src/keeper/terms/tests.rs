@@ -21,7 +21,7 @@ fn acquire() -> Acquire {
         lease_ms: 30_000,
         wait_ms: 2_000,
         answer_within_ms: None,
-        polling: PollingMs::default(),
+        polling: None,
         on_crash: OnCrash::Release,
         server_time: true,
         max_hold_ms: 900_000,
@@ -119,9 +119,9 @@ fn a_setting_that_cannot_be_served_is_named() {
         ("lease_ms", Acquire { lease_ms: u64::MAX, ..acquire() }),
         ("max_hold_ms", Acquire { max_hold_ms: 0, ..acquire() }),
         ("max_silence_ms", Acquire { max_silence_ms: Some(0), ..acquire() }),
-        ("polling", Acquire { polling: PollingMs { first: 0, max: 10 }, ..acquire() }),
-        ("polling", Acquire { polling: PollingMs { first: 20, max: 10 }, ..acquire() }),
-        ("polling", Acquire { polling: PollingMs { first: 20, max: u64::MAX }, ..acquire() }),
+        ("polling", Acquire { polling: Some(PollingMs { first: 0, max: 10 }), ..acquire() }),
+        ("polling", Acquire { polling: Some(PollingMs { first: 20, max: 10 }), ..acquire() }),
+        ("polling", Acquire { polling: Some(PollingMs { first: 20, max: u64::MAX }), ..acquire() }),
     ];
     for (field, acquire) in bad {
         let message = Terms::read(acquire, &invocation(None, false), now()).unwrap_err();

@@ -6,7 +6,7 @@ use super::memory_store::Fate;
 use super::support::{Client, SECOND, START_MS, World, acquire};
 use crate::clock::Wall;
 use crate::keeper::inspect::MAX_LOOKS;
-use crate::protocol::{FailureKind, Format, HeldRow, OwnerId, Request, Row, Unusable, Version};
+use crate::protocol::{FailureKind, Format, HeldRow, Hints, OwnerId, Request, Row, Unusable, Version};
 use crate::session::{Counted, FailKind, FromKeeper, Inspect, ReleaseReason, RowState, Table, ToKeeper};
 
 fn inspect(id: u64, key: &str) -> Inspect {
@@ -44,6 +44,7 @@ fn held(owner: u128, expires_at: Option<u64>) -> Row {
         lease: 30 * SECOND,
         expires_at: expires_at.map(Wall::from_millis),
         holder: None,
+        hints: Hints::default(),
     })
 }
 
@@ -52,7 +53,7 @@ async fn a_look_reads_once_and_writes_nothing() {
     let world = World::new();
     let mut client = world.begin().await;
     assert_eq!(look(&mut client, inspect(1, "k")).await, RowState::Absent);
-    world.store.put("k", Row::Free { version: 7 });
+    world.store.put("k", Row::Free { version: 7, hints: Hints::default() });
     assert_eq!(look(&mut client, inspect(2, "k")).await, RowState::Free { version: 7 });
     world.store.put("k", held(9, None));
     let expected = RowState::Held {

@@ -6,15 +6,25 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
-use crate::protocol::{FailureKind, HeldRow, OwnerId, Request, Row, Version};
+use crate::protocol::{FailureKind, HeldRow, Hints, OwnerId, Request, Row, Version};
 use crate::session::{Acquire, CheckAnswer, FromKeeper, ReleaseReason};
 
 #[tokio::test(start_paused = true)]
 async fn a_row_taken_deleted_or_freed_by_others_is_a_loss_with_its_reason() {
     let thief = OwnerId::from_u128(7);
-    let stolen = HeldRow { owner: thief, version: Version::Counter(1), lease: SECOND, expires_at: None, holder: None };
-    let cases =
-        [(Row::Held(stolen), "7"), (Row::Absent, "deleted"), (Row::Free { version: 3 }, "freed by somebody else")];
+    let stolen = HeldRow {
+        owner: thief,
+        version: Version::Counter(1),
+        lease: SECOND,
+        expires_at: None,
+        holder: None,
+        hints: Hints::default(),
+    };
+    let cases = [
+        (Row::Held(stolen), "7"),
+        (Row::Absent, "deleted"),
+        (Row::Free { version: 3, hints: Hints::default() }, "freed by somebody else"),
+    ];
     for (row, words) in cases {
         let world = World::new();
         let mut client = world.begin().await;

@@ -9,7 +9,9 @@ use tokio::time::{sleep, timeout};
 
 use super::support::TestClock;
 use crate::clock::{Clock as _, Wall};
-use crate::protocol::{Answer, Failure, FailureKind, HeldRow, HolderInfo, Outcome, OwnerId, Request, Row, Version};
+use crate::protocol::{
+    Answer, Failure, FailureKind, HeldRow, Hints, HolderInfo, Outcome, OwnerId, Request, Row, Version,
+};
 use crate::store::{Lock, StateAnswer, StateItem, StateOutcome, StateRequest, StateWrite, Store};
 
 /// What happens to one request.
@@ -156,7 +158,10 @@ impl MemoryStore {
         let counter = write.counter().unwrap_or(counted_on);
         state.states.insert(key.to_owned(), KeptState { counter, write: write.clone() });
         if write.release.is_some() {
-            state.rows.insert(key.to_owned(), Row::Free { version: version.counter().unwrap_or_default() });
+            let hold = write.release.and_then(|release| release.hold);
+            let hints = Hints { hold: hold.or(hints_of(&row).hold), ..hints_of(&row) };
+            let version = version.counter().unwrap_or_default();
+            state.rows.insert(key.to_owned(), Row::Free { version, hints });
         }
         StateOutcome::Written
     }
@@ -213,28 +218,37 @@ impl MemoryStore {
         let mut state = self.state.lock().unwrap();
         let row = state.rows.get(&lock.key).cloned().unwrap_or(Row::Absent);
         let refused = Outcome::Refused { row: row.clone() };
+        let hints = hints_of(&row);
         let owner_now = if let Row::Held(held) = &row { Some((held.owner, held.version)) } else { None };
+        let serving = |served: Option<u64>| Hints { served: served.or(hints.served), ..hints };
+        let mut usual_hold = None;
         let new = match request {
             Request::Read => return Outcome::Read { row },
-            Request::Acquire { owner, version, at, lease, expires_at, unknown } => match &row {
-                Row::Held(held) if !unknown.contains(&held.owner) => return refused,
-                Row::Unusable(_) => return refused,
-                Row::Held(HeldRow { version: old, .. }) => {
-                    held(owner, version.unwrap_or(after(*old)), lease, expires_at, &lock.holder)
-                }
-                Row::Free { version: old } => {
-                    held(owner, after(Version::Counter(*old)), lease, expires_at, &lock.holder)
-                }
-                Row::Absent => {
-                    let seed = Version::Counter(at.as_millis() + 1);
-                    held(owner, version.unwrap_or(seed), lease, expires_at, &lock.holder)
-                }
-            },
-            Request::TakeOver { owner, version, lease, expires_at, seen_owner, seen_version, .. } => {
+            Request::Ticket => {
+                let Row::Held(held) = row else { return refused };
+                let hints = Hints { tickets: Some(hints.tickets.unwrap_or(0) + 1), ..hints };
+                let row = Row::Held(HeldRow { hints, ..held });
+                state.rows.insert(lock.key.clone(), row.clone());
+                return Outcome::Numbered { row };
+            }
+            Request::Acquire { owner, version, at, lease, expires_at, unknown, served } => {
+                let version = match &row {
+                    Row::Held(held) if !unknown.contains(&held.owner) => return refused,
+                    Row::Unusable(_) => return refused,
+                    Row::Held(HeldRow { version: old, .. }) => version.unwrap_or(after(*old)),
+                    Row::Free { version: old, .. } => after(Version::Counter(*old)),
+                    Row::Absent => version.unwrap_or(Version::Counter(at.as_millis() + 1)),
+                };
+                usual_hold = hints.hold;
+                held(owner, version, lease, expires_at, &lock.holder, serving(served))
+            }
+            Request::TakeOver { owner, version, lease, expires_at, seen_owner, seen_version, served, .. } => {
                 if owner_now != Some((seen_owner, seen_version)) {
                     return refused;
                 }
-                held(owner, version.unwrap_or(after(seen_version)), lease, expires_at, &lock.holder)
+                usual_hold = hints.hold;
+                let version = version.unwrap_or(after(seen_version));
+                held(owner, version, lease, expires_at, &lock.holder, serving(served))
             }
             Request::Renew { owner, version, new_version, expires_at } => match row {
                 Row::Held(row) if (row.owner, row.version) == (owner, version) => {
@@ -245,14 +259,15 @@ impl MemoryStore {
             Request::Park { owner, version, parked, new_version, lease, expires_at, at: _ } => match row {
                 Row::Held(row) if (row.owner, row.version) == (owner, version) => {
                     let holder = HolderInfo { parked: true, ..lock.holder.clone() };
-                    held(parked, new_version, lease, expires_at, &holder)
+                    held(parked, new_version, lease, expires_at, &holder, hints)
                 }
                 _ => return refused,
             },
-            Request::Release { owners, .. } => match &row {
+            Request::Release { owners, hold, .. } => match &row {
                 // A version that is no counter is one of a format that keeps no free rows.
                 Row::Held(held) if owners.contains(&held.owner) => {
-                    held.version.counter().map_or(Row::Absent, |version| Row::Free { version })
+                    let hints = Hints { hold: hold.or(hints.hold), ..hints };
+                    held.version.counter().map_or(Row::Absent, |version| Row::Free { version, hints })
                 }
                 _ => return refused,
             },
@@ -262,7 +277,15 @@ impl MemoryStore {
             _ => Version::Counter(0),
         };
         state.rows.insert(lock.key.clone(), new);
-        Outcome::Written { version }
+        Outcome::Written { version, hold: usual_hold }
+    }
+}
+
+fn hints_of(row: &Row) -> Hints {
+    match row {
+        Row::Held(held) => held.hints,
+        Row::Free { hints, .. } => *hints,
+        Row::Absent | Row::Unusable(_) => Hints::default(),
     }
 }
 
@@ -270,8 +293,15 @@ fn after(version: Version) -> Version {
     version.counter().map_or(version, |counter| Version::Counter(counter + 1))
 }
 
-fn held(owner: OwnerId, version: Version, lease: Duration, expires_at: Option<Wall>, holder: &HolderInfo) -> Row {
-    Row::Held(HeldRow { owner, version, lease, expires_at, holder: Some(Box::new(holder.clone())) })
+fn held(
+    owner: OwnerId,
+    version: Version,
+    lease: Duration,
+    expires_at: Option<Wall>,
+    holder: &HolderInfo,
+    hints: Hints,
+) -> Row {
+    Row::Held(HeldRow { owner, version, lease, expires_at, holder: Some(Box::new(holder.clone())), hints })
 }
 
 impl Store for MemoryStore {

@@ -24,7 +24,7 @@ impl Store for LastLook {
     async fn send(&self, _: &Lock, _: Request, limit: Duration) -> Answer {
         sleep(limit).await;
         sleep(Duration::from_millis(10)).await;
-        Answer::new(Outcome::Written { version: Version::Counter(7) }, None)
+        Answer::new(Outcome::written(Version::Counter(7)), None)
     }
 
     async fn warm_up(&self) {}
@@ -49,7 +49,7 @@ async fn an_answer_that_was_there_before_the_end_of_the_pause_counts() {
         tokio_test::task::spawn(wire.send(&lock, Request::Read, LIMIT, None, None, std::future::pending()));
     assert_pending!(sending.poll());
     advance(PAUSE).await;
-    assert_eq!(sending.await.outcome, Outcome::Written { version: Version::Counter(7) });
+    assert_eq!(sending.await.outcome, Outcome::written(Version::Counter(7)));
 }
 
 #[tokio::test(start_paused = true)]

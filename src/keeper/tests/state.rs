@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use super::memory_store::Fate;
 use super::support::{Client, SECOND, World, acquire};
+use crate::protocol::Hints;
 use crate::protocol::{FailureKind, Format, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, RawState, ReleaseReason, Table, ToKeeper};
 use crate::store::StateRequest;
@@ -489,7 +490,7 @@ async fn line_of_holders(deeds: Vec<Deed>) {
                 if matches!(deed, Deed::Stolen) {
                     // Whoever took the row has given it back by now.
                     let Row::Held(held) = store.row("a") else { panic!("not held") };
-                    store.put("a", Row::Free { version: held.version.counter().unwrap() + 5 });
+                    store.put("a", Row::Free { version: held.version.counter().unwrap() + 5, hints: Hints::default() });
                 }
                 true
             }

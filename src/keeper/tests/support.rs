@@ -329,7 +329,7 @@ pub(super) fn acquire(id: u64, key: &str) -> Acquire {
         lease_ms: 30_000,
         wait_ms: 2_000,
         answer_within_ms: None,
-        polling: PollingMs::default(),
+        polling: Some(PollingMs::default()),
         on_crash: OnCrash::Release,
         server_time: true,
         max_hold_ms: 900_000,

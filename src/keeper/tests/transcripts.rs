@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::memory_store::Fate;
 use super::support::{Client, SECOND, START_MS, World};
 use crate::clock::{Clock as _, Wall};
+use crate::protocol::Hints;
 use crate::protocol::{FailureKind, HeldRow, HolderInfo, OwnerId, Request, Row, Version};
 use crate::session::{FromKeeper, ToKeeper};
 
@@ -84,6 +85,7 @@ impl Replay {
                         lease: 30 * SECOND,
                         expires_at: Some(Wall::from_millis(START_MS + 30_000)),
                         holder: Some(Box::new(holder)),
+                        hints: Hints::default(),
                     }),
                 );
             }

@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
+use crate::protocol::Hints;
 use crate::protocol::{FailureKind, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason};
 
@@ -159,7 +160,7 @@ async fn a_row_that_is_lost_before_the_grant_is_contended_for_again() {
     sleep(4 * SECOND + SECOND / 2).await;
     let first = store.owner("a").unwrap();
     let elsewhere = world.elsewhere();
-    store.put("a", Row::Free { version: 9_000_000_000_000 });
+    store.put("a", Row::Free { version: 9_000_000_000_000, hints: Hints::default() });
     let mut two = elsewhere.begin().await;
     let taken = two.take(1, "a").await;
     one.hears_nothing(2 * SECOND).await;
@@ -176,7 +177,7 @@ async fn an_outage_within_the_wait_is_waited_out_however_many_attempts_it_takes(
         let back_at = Instant::now() + 20 * SECOND;
         world.store.decide(move |_, _| if Instant::now() < back_at { Fate::failed(kind) } else { Fate::USUAL });
         let mut client = world.begin().await;
-        let polling = PollingMs { first: 10, max: 100 };
+        let polling = Some(PollingMs { first: 10, max: 100 });
         client.acquire(Acquire { wait_ms: 60_000, polling, ..acquire(1, "a") }).await;
         client.hears_nothing(19 * SECOND).await;
         assert!(world.home.unsettled().len() <= 100, "{} attempts are noted", world.home.unsettled().len());
@@ -193,4 +194,99 @@ async fn an_outage_within_the_wait_is_waited_out_however_many_attempts_it_takes(
         world.all_ended().await;
         assert_eq!(world.home.unsettled(), []);
     }
+}
+
+fn by_tickets(id: u64) -> Acquire {
+    Acquire { polling: None, wait_ms: 60_000, ..acquire(id, "a") }
+}
+
+fn hints(row: Row) -> Hints {
+    match row {
+        Row::Free { hints, .. } => hints,
+        Row::Held(held) => held.hints,
+        row => panic!("{row:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crowd_that_waits_by_tickets_passes_the_key_on_at_once_and_adds_up() {
+    const CROWD: u64 = 12;
+    let world = World::new();
+    let mut first = world.begin().await;
+    first.take(1, "a").await;
+    let mut crowd = Vec::new();
+    for _ in 0..CROWD {
+        let mut client = world.begin().await;
+        client.acquire(by_tickets(1)).await;
+        crowd.push(tokio::spawn(async move {
+            client.granted(1).await;
+            sleep(Duration::from_millis(20)).await;
+            client.release(1, ReleaseReason::Finished, true).await;
+            client
+        }));
+    }
+    sleep(Duration::from_millis(20)).await;
+    let began = Instant::now();
+    first.release(1, ReleaseReason::Finished, true).await;
+    let mut clients = Vec::new();
+    for member in crowd {
+        clients.push(member.await.unwrap());
+    }
+    // Each holds it for 20 ms, and a request takes 5 ms: half as much again is what the clock alone would need.
+    assert!(began.elapsed() < Duration::from_millis(CROWD * 45), "{:?}", began.elapsed());
+    world.all_ended().await;
+
+    let told = hints(world.store.row("a"));
+    assert_eq!(told.tickets, Some(CROWD));
+    assert!(told.served.is_some_and(|served| served <= CROWD) && told.hold.is_some(), "{told:?}");
+    let counts = world.keeper.counts();
+    let ends = counts.granted + counts.grants_undone + counts.attempts_refused + counts.attempts_unknown;
+    assert_eq!((counts.granted, counts.attempts), (CROWD + 1, ends), "a ticket is no attempt: {counts:?}");
+    let tickets = world.store.requests("a", |request| *request == Request::Ticket);
+    assert_eq!(tickets.len() as u64, CROWD);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_hold_that_ended_by_itself_tells_how_long_it_took() {
+    let world = World::new();
+    let usual = || hints(world.store.row("a")).hold;
+    let mut client = world.begin().await;
+    for (reason, expected) in [
+        (ReleaseReason::Finished, Some(100)),
+        (ReleaseReason::Dropped, Some(100)),
+        (ReleaseReason::Cancelled, Some(100)),
+        (ReleaseReason::Finished, Some(325)),
+    ] {
+        client.take(1, "a").await;
+        sleep(Duration::from_millis(if usual().is_none() { 100 } else { 1_000 })).await;
+        client.release(1, reason, true).await;
+        world.all_ended().await;
+        assert_eq!(usual(), expected.map(Duration::from_millis), "{reason:?}");
+        client.receive().await;
+    }
+    client.take(1, "a").await;
+    sleep(SECOND).await;
+    client.vanish().await;
+    world.all_ended().await;
+    assert_eq!(usual(), Some(Duration::from_millis(325)), "a crash");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_while_its_ticket_is_under_way_leaves_nothing_behind() {
+    let world = World::new();
+    let (mut one, mut two) = (world.begin().await, world.begin().await);
+    one.take(1, "a").await;
+    world.store.decide(|_, request| match request {
+        Request::Ticket => Fate::slow(Duration::from_millis(300)),
+        _ => Fate::USUAL,
+    });
+    two.acquire(by_tickets(1)).await;
+    sleep(Duration::from_millis(50)).await;
+    assert_eq!(world.keeper.writes_in_flight(), 1, "a freeze waits for it as for any write");
+    two.release(1, ReleaseReason::Cancelled, true).await;
+    sleep(SECOND).await;
+    assert_eq!(world.keeper.writes_in_flight(), 0);
+    let of_two = world.store.requests("a", |request| matches!(request, Request::Release { .. }));
+    assert_eq!(of_two, [], "there is nothing to clear up");
+    assert!(world.store.owner("a").is_some());
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::LeaseLayerBuilder;
+use crate::Polling;
 use crate::layer::LayerKeys;
 
 impl<T, K, B> LeaseLayerBuilder<T, K, B> {
@@ -14,10 +15,10 @@ impl<T, K, B> LeaseLayerBuilder<T, K, B> {
         self
     }
 
-    /// How a busy key is looked at: a delay that doubles from the first to the longest, with jitter; 50 ms to 500 ms
-    /// unless set. `LEASEHOLD_POLL_FIRST`, `LEASEHOLD_POLL_MAX`
-    pub const fn polling(mut self, first: Duration, longest: Duration) -> Self {
-        self.draft.polling = Some((first, longest));
+    /// When a busy key is looked at again: by [`Polling::tickets`] unless set. `LEASEHOLD_POLLING`, or
+    /// `LEASEHOLD_POLL_FIRST` and `LEASEHOLD_POLL_MAX`
+    pub const fn polling(mut self, polling: Polling) -> Self {
+        self.draft.polling = Some(polling);
         self
     }
 

@@ -17,7 +17,8 @@ impl Contender {
         let Attempt { owner, expires_at, .. } = attempt;
         let unknown = self.replaceable(cx, owner);
         let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
-        let request = Request::Acquire { owner, version, at, lease, expires_at, unknown };
+        let served = self.served();
+        let request = Request::Acquire { owner, version, at, lease, expires_at, unknown, served };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -29,7 +30,8 @@ impl Contender {
         let attempt = self.new_attempt(cx, true);
         let Attempt { owner, expires_at, .. } = attempt;
         let (version, at, lease) = (self.first_version(cx), cx.now.wall, self.settings.lease);
-        let request = Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version };
+        let served = self.served();
+        let request = Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version, served };
         self.send(cx, Kind::Attempt(attempt), request);
     }
 
@@ -62,12 +64,15 @@ impl Contender {
         let (usual, left) = match kind {
             Kind::Attempt(_) => (share.unwrap_or(REQUEST_TIMEOUT).min(REQUEST_TIMEOUT), until_latest),
             // What a look shows after the end of the wait is of no use.
-            Kind::Look => (share.unwrap_or(until_stop).min(usual_timeout(self.settings.lease)), until_latest),
+            Kind::Look | Kind::Ticket => {
+                (share.unwrap_or(until_stop).min(usual_timeout(self.settings.lease)), until_latest)
+            }
             Kind::Cleanup => (usual_timeout(self.settings.lease), Duration::MAX),
         };
         let timeout = request_timeout(usual, left, cx.client_is_warm);
         self.next = None;
-        self.in_flight = Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), kind });
+        self.in_flight =
+            Some(InFlight { id, sent: cx.now, epoch: cx.server_time.epoch(), warm: cx.client_is_warm, kind });
         self.actions.push_back(Action::Send { id, request, timeout });
     }
 

@@ -27,7 +27,7 @@ impl Contender {
     pub(super) fn send_cleanup(&mut self, cx: &mut Context<'_>) {
         self.cleanups += 1;
         // What landed unseen may have landed on any version, so no moment is known that lies safely after it.
-        self.send(cx, Kind::Cleanup, Request::Release { owners: self.leftover.clone(), ttl: None });
+        self.send(cx, Kind::Cleanup, Request::Release { owners: self.leftover.clone(), ttl: None, hold: None });
     }
 
     pub(super) fn handle_cleanup(&mut self, cx: &mut Context<'_>, outcome: &Outcome) {
@@ -35,7 +35,7 @@ impl Contender {
         self.tell(verdict);
         let again = matches!(outcome, Outcome::Failed(failure) if failure.kind.is_transient());
         if again && self.cleanups < MOST_CLEANUPS {
-            let delay = self.settings.polling.delay(self.cleanups, cx.entropy.fraction());
+            let delay = self.settings.polling.backoff().delay(self.cleanups, cx.entropy.fraction());
             self.next = Some((cx.now.mono + delay, Next::Cleanup));
         } else {
             self.finish(cx);

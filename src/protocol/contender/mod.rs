@@ -7,15 +7,19 @@
 
 mod attempt;
 mod ending;
+mod queue;
 mod reaction;
 mod takeover;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::collections::VecDeque;
 
+use self::queue::Queue;
 use super::{
-    Action, Answer, Context, Epoch, Failure, HeldRow, Outcome, OwnerId, RequestId, Sample, Settings, Subject, Verdict,
+    Action, Answer, Context, Epoch, Failure, HeldRow, Outcome, OwnerId, Polling, RequestId, Sample, Settings, Subject,
+    Verdict,
 };
 use crate::clock::{Mono, Now, Wall};
 
@@ -41,6 +45,8 @@ pub struct Contender {
     in_flight: Option<InFlight>,
     /// When to act again, and what then.
     next: Option<(Mono, Next)>,
+    /// What it knows of those who wait beside it, where it waits by tickets.
+    queue: Option<Box<Queue>>,
     looks: u32,
     writes: u32,
     last_id: u32,
@@ -68,6 +74,8 @@ struct InFlight {
     id: RequestId,
     sent: Now,
     epoch: Epoch,
+    /// It found a connection.
+    warm: bool,
     kind: Kind,
 }
 
@@ -75,6 +83,7 @@ struct InFlight {
 enum Kind {
     Attempt(Attempt),
     Look,
+    Ticket,
     Cleanup,
 }
 
@@ -101,8 +110,10 @@ impl Contender {
     /// An acquisition of the lock `subject` for the session that began at `epoch`.
     #[must_use]
     pub fn new(settings: Settings, subject: Subject, budget: Budget, epoch: Epoch, now: Now) -> Self {
+        let settings = settings.as_a_row_holds_them();
         Self {
-            settings: settings.as_a_row_holds_them(),
+            queue: (settings.polling == Polling::Tickets).then(|| Box::new(Queue::new(settings.rules))),
+            settings,
             subject,
             budget,
             epoch,
@@ -198,13 +209,17 @@ impl Contender {
         let sample =
             answer.date.map(|date| Sample { date, sent: in_flight.sent, answered: cx.now, epoch: in_flight.epoch });
         let sample = sample.filter(|sample| cx.server_time.record(*sample));
+        self.note_latency(&in_flight, cx.now, &answer.outcome);
         match in_flight.kind {
             Kind::Attempt(attempt) => self.handle_attempt(cx, in_flight.sent, attempt, sample, answer.outcome),
             Kind::Look => match answer.outcome {
                 Outcome::Read { row } => self.handle_row(cx, in_flight.sent, row, true),
                 Outcome::Failed(failure) => self.handle_failure(cx, failure, Next::Look),
-                Outcome::Written { .. } | Outcome::Refused { .. } => self.schedule(cx, Next::Look),
+                Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Numbered { .. } => {
+                    self.schedule(cx, Next::Look);
+                }
             },
+            Kind::Ticket => self.handle_ticket(cx, in_flight.sent, answer.outcome),
             Kind::Cleanup => self.handle_cleanup(cx, &answer.outcome),
         }
     }

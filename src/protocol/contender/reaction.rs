@@ -1,13 +1,9 @@
 //! What follows from an answer: the row taken, another attempt, a later look, or the end.
 
-use std::time::Duration;
-
 use super::{Attempt, Contender, Kind, Next};
 use crate::clock::Now;
 use crate::protocol::{Acquired, Action, Context, Failure, Mutant, Outcome, Request, Row, Sample, Verdict};
 
-/// How long before `stop` the last look happens, so that the write after it still leaves in time.
-const LAST_LOOK: Duration = Duration::from_millis(25);
 /// How many attempts of unknown outcome are remembered: DynamoDB takes at most 100 operands in an `IN` list. Should an older
 /// one hold the row after all, its lease is waited for like anybody's.
 const MOST_UNKNOWN: usize = 90;
@@ -24,7 +20,7 @@ impl Contender {
         #[cfg(feature = "simulation")]
         self.forget_shared_attempt(cx, attempt, &outcome);
         match outcome {
-            Outcome::Written { version } => {
+            Outcome::Written { version, hold } => {
                 cx.observations.forget(&self.subject);
                 let acquired = Acquired {
                     owner: attempt.owner,
@@ -36,6 +32,7 @@ impl Contender {
                     waited: cx.now.mono.since(self.began.mono),
                     attempts: self.writes,
                     took_over: attempt.took_over,
+                    usual_hold: hold,
                 };
                 let unwanted = self.is_over() || self.is_past_latest(cx.now);
                 if unwanted {
@@ -56,7 +53,7 @@ impl Contender {
                 }
                 self.handle_failure(cx, failure, Next::Attempt);
             }
-            Outcome::Read { .. } => self.schedule(cx, Next::Attempt),
+            Outcome::Read { .. } | Outcome::Numbered { .. } => self.schedule(cx, Next::Attempt),
         }
     }
 
@@ -72,7 +69,7 @@ impl Contender {
                 self.last_failure = None;
                 cx.observations.forget(&self.subject);
                 if may_be_free {
-                    self.act(cx, Next::Attempt);
+                    self.go_for_free(cx, &row);
                 } else {
                     self.schedule(cx, Next::Attempt);
                 }
@@ -85,6 +82,7 @@ impl Contender {
             Row::Held(held) => {
                 let since = if self.settings.rules.broken(Mutant::ObservationFromSend) { sent } else { cx.now };
                 cx.observations.record(&self.subject, held.owner, held.version, held.lease, since);
+                self.saw_held(&held, cx.now);
                 self.held = Some(held);
                 self.last_failure = None;
                 // The first refusal may show a lease that is over: taking it over at once is still the one try that
@@ -93,7 +91,7 @@ impl Contender {
                 if in_time && !self.is_past_latest(cx.now) && self.may_take_over(cx) {
                     self.send_takeover(cx);
                 } else {
-                    self.schedule(cx, Next::Look);
+                    self.wait(cx);
                 }
             }
             Row::Unusable(unusable) => self.give_up(cx, Verdict::Unusable(unusable)),
@@ -125,29 +123,6 @@ impl Contender {
         } else {
             self.send(cx, Kind::Look, Request::Read);
         }
-    }
-
-    /// Sets the next wake-up: the next look, earlier where a takeover becomes possible, never after `stop`.
-    pub(super) fn schedule(&mut self, cx: &mut Context<'_>, next: Next) {
-        let now = cx.now.mono;
-        let delay = self.settings.polling.delay(self.looks, cx.entropy.fraction());
-        self.looks = self.looks.saturating_add(1);
-        let mut at = now + delay;
-        // A takeover that is possible already was tried and failed: it waits like any other request.
-        if let Some(left) = self.until_takeover(cx).filter(|left| !left.is_zero()) {
-            at = at.min(now + left.max(Duration::from_millis(1)));
-        }
-        if at >= self.budget.stop {
-            // One more look shortly before the end beats sleeping through it.
-            let last = self.budget.stop - LAST_LOOK;
-            if last < now + LAST_LOOK {
-                let verdict = self.verdict_at_end(cx);
-                self.give_up(cx, verdict);
-                return;
-            }
-            at = last;
-        }
-        self.next = Some((at, next));
     }
 
     #[cfg(feature = "simulation")]

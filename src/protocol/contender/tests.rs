@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod failures;
+mod tickets;
 
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use super::{Budget, Contender};
 use crate::clock::Wall;
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, read, refused, sent, written};
 use crate::protocol::{
-    Action, FailureKind, Format, HeldRow, Polling, Request, RequestId, Row, Settings, Subject, Unusable, Verdict,
-    Version,
+    Action, Backoff, FailureKind, Format, HeldRow, Hints, Polling, Request, RequestId, Row, Settings, Subject,
+    Unusable, Verdict, Version,
 };
 
 fn subject() -> Subject {
@@ -20,7 +21,8 @@ fn subject() -> Subject {
 fn contender(rig: &mut Rig, wait: u64, latest: Option<u64>) -> Contender {
     let now = rig.now();
     let epoch = rig.server_time.begin();
-    let settings = Settings { lease: ms(6_000), ..Settings::default() };
+    let polling = Polling::Backoff(Backoff::default());
+    let settings = Settings { lease: ms(6_000), polling, ..Settings::default() };
     let budget = Budget { stop: now.mono + ms(wait), latest: latest.map(|latest| now.mono + ms(latest)) };
     let mut contender = Contender::new(settings, subject(), budget, epoch, now);
     contender.start(&mut rig.cx());
@@ -120,6 +122,7 @@ fn who_waits_for_server_time_wakes_when_it_is_there_and_does_not_look_over_and_o
         lease: ms(6_000),
         expires_at: Some(end),
         holder: None,
+        hints: Hints::default(),
     });
     contender.handle_answer(&mut rig.cx(), id, refused(row));
     let began = rig.now();
@@ -267,7 +270,7 @@ fn an_attempt_may_replace_the_unknown_ones_before_it_but_no_refused_one() {
     sleep(&mut rig, &mut contender);
     let (id, request, _) = sent(contender.poll_action());
     assert_eq!(request, Request::Read);
-    contender.handle_answer(&mut rig.cx(), id, read(Row::Free { version: 5 }));
+    contender.handle_answer(&mut rig.cx(), id, read(Row::Free { version: 5, hints: Hints::default() }));
     let (_, request, _) = sent(contender.poll_action());
     assert!(
         matches!(request, Request::Acquire { owner: me, ref unknown, .. } if me == owner(3) && *unknown == [owner(1)])
@@ -303,7 +306,7 @@ fn giving_up_sends_a_release_and_tells_the_verdict_after_its_answer() {
         }
     }
     let (id, request, _) = sent(contender.poll_action());
-    assert_eq!(request, Request::Release { owners: vec![owner(1), owner(2)], ttl: None });
+    assert_eq!(request, Request::Release { owners: vec![owner(1), owner(2)], ttl: None, hold: None });
     assert_eq!(contender.poll_action(), None);
 
     contender.handle_answer(&mut rig.cx(), id, written(0));
@@ -331,7 +334,7 @@ fn a_cancelled_attempt_under_way_is_awaited_and_then_freed() {
     assert_eq!(verdict(unknown.poll_action()), Verdict::Cancelled);
     unknown.handle_answer(&mut rig.cx(), id, failed(FailureKind::Timeout));
     let (id, request, _) = sent(unknown.poll_action());
-    assert_eq!(request, Request::Release { owners: vec![owner(2)], ttl: None });
+    assert_eq!(request, Request::Release { owners: vec![owner(2)], ttl: None, hold: None });
     unknown.handle_answer(&mut rig.cx(), id, written(0));
     assert_eq!(unknown.poll_action(), None);
 
@@ -393,7 +396,7 @@ fn an_attempt_writes_server_time_where_an_answer_of_its_session_tells_it() {
     contender.handle_answer(&mut rig.cx(), id, refused(held(99, 5, 100)));
     sleep(&mut rig, &mut contender);
     let (id, ..) = sent(contender.poll_action());
-    contender.handle_answer(&mut rig.cx(), id, read(Row::Free { version: 5 }));
+    contender.handle_answer(&mut rig.cx(), id, read(Row::Free { version: 5, hints: Hints::default() }));
     let (_, request, _) = sent(contender.poll_action());
     let upper = Wall::from_millis((BEGIN + 1) * 1_000 + 6_000);
     assert!(matches!(request, Request::Acquire { expires_at: Some(at), .. } if at == upper + ms(1)), "{request:?}");
@@ -401,7 +404,7 @@ fn an_attempt_writes_server_time_where_an_answer_of_its_session_tells_it() {
 
 #[test]
 fn polling_doubles_up_to_its_limit_and_spreads_by_a_fifth() {
-    let polling = Polling { first: ms(50), max: ms(500) };
+    let polling = Backoff { first: ms(50), max: ms(500) };
     for (look, base) in [(0, 50), (1, 100), (2, 200), (3, 400), (4, 500), (40, 500)] {
         assert_eq!(polling.delay(look, 0.0), ms(base).mul_f64(0.8));
         assert_eq!(polling.delay(look, 1.0), ms(base).mul_f64(1.2));

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use super::timing::{REQUEST_TIMEOUT, request_timeout, usual_timeout};
 use super::{
-    Acquired, Action, Answer, Context, Epoch, Failure, LossReason, Mutant, Outcome, OwnerId, Request, RequestId,
+    Acquired, Action, Answer, Context, Epoch, Failure, Hints, LossReason, Mutant, Outcome, OwnerId, Request, RequestId,
     Sample, Settings, Verdict, Version,
 };
 use crate::clock::{Mono, Now};
@@ -48,6 +48,10 @@ pub struct Holder {
     latest: Option<Mono>,
     version: Version,
     validity: Validity,
+    /// When the work under it may have begun.
+    begun: Mono,
+    /// What the release tells those who wait of how long a hold takes.
+    tells: Option<Duration>,
     phase: Phase,
     in_flight: Option<InFlight>,
     /// When the next renewal, or release, is due.
@@ -103,6 +107,8 @@ impl Holder {
             latest,
             version: acquired.version,
             validity: Validity::first(&settings, &acquired),
+            begun: acquired.sent.mono,
+            tells: None,
             phase: Phase::Confirming,
             in_flight: None,
             next: acquired.sent.mono,
@@ -123,7 +129,7 @@ impl Holder {
 
     /// Grants the lease, or sends the renewal that has to be answered first; with `unwanted`, frees it.
     pub fn start(&mut self, cx: &mut Context<'_>, unwanted: bool) {
-        self.next = cx.now.mono;
+        (self.next, self.begun) = (cx.now.mono, cx.now.mono);
         self.latest = self.latest.or_else(|| Some(cx.now.mono + REQUEST_TIMEOUT));
         if unwanted {
             self.free(cx);
@@ -197,9 +203,20 @@ impl Holder {
         }
     }
 
-    /// The lease is no longer wanted: the row is freed. No renewal is sent from here on. Before the grant this cancels
-    /// the acquisition.
+    /// The work is done: the row is freed, and says how long such work takes. No renewal is sent from here on. Before the
+    /// grant this cancels the acquisition.
     pub fn handle_release(&mut self, cx: &mut Context<'_>) {
+        let held = self.phase == Phase::Held && !self.validity.left(cx.now).is_zero();
+        if held && self.settings.format.abilities().hints {
+            let hold = cx.now.mono.since(self.begun);
+            self.tells = Some(Hints::after_a_hold(self.acquired.usual_hold, hold));
+        }
+        self.handle_unwanted(cx);
+    }
+
+    /// The lease is no longer wanted, whatever became of the work: the row is freed. What such an end took tells nobody
+    /// anything. Before the grant this cancels the acquisition.
+    pub fn handle_unwanted(&mut self, cx: &mut Context<'_>) {
         match self.phase {
             Phase::Confirming => {
                 self.actions.push_back(Action::Verdict(Verdict::Cancelled));
@@ -219,7 +236,7 @@ impl Holder {
         if self.phase == Phase::Held {
             self.begin_parking(cx, minimum);
         } else {
-            self.handle_release(cx);
+            self.handle_unwanted(cx);
         }
     }
 

@@ -84,7 +84,7 @@ impl Holder {
             }
             Outcome::Failed(failure) => self.end(Err(failure)),
             // The row is not mine any more: as with a release, there is nothing left to do.
-            Outcome::Refused { .. } | Outcome::Read { .. } => self.end(Ok(())),
+            Outcome::Refused { .. } | Outcome::Read { .. } | Outcome::Numbered { .. } => self.end(Ok(())),
         }
     }
 

@@ -17,7 +17,7 @@ impl Holder {
     pub(super) fn send_release(&mut self, cx: &mut Context<'_>) {
         let stays = !self.settings.format.abilities().release_deletes;
         let ttl = self.version.counter().filter(|_| stays).map(|version| free_until(cx.now, version));
-        let request = Request::Release { owners: vec![self.acquired.owner], ttl };
+        let request = Request::Release { owners: vec![self.acquired.owner], ttl, hold: self.tells };
         self.send(cx, Kind::Release, request);
     }
 
@@ -28,7 +28,9 @@ impl Holder {
             }
             Outcome::Failed(failure) => self.end(Err(failure)),
             // Refused after a grant: the row is not mine any more, and that is all a release is for.
-            Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Read { .. } => self.end(Ok(())),
+            Outcome::Written { .. } | Outcome::Refused { .. } | Outcome::Read { .. } | Outcome::Numbered { .. } => {
+                self.end(Ok(()));
+            }
         }
     }
 

@@ -76,7 +76,7 @@ impl Holder {
                 };
                 self.next = cx.now.mono + delay;
             }
-            Outcome::Read { .. } => self.next = cx.now.mono + self.settings.lease / 12,
+            Outcome::Read { .. } | Outcome::Numbered { .. } => self.next = cx.now.mono + self.settings.lease / 12,
         }
     }
 
@@ -153,7 +153,7 @@ impl Holder {
     /// How soon a request that is not a renewal of a granted lease is sent again.
     pub(super) fn retry_delay(&mut self, cx: &mut Context<'_>) -> Duration {
         const LONGEST: Duration = Duration::from_millis(500);
-        let delay = self.settings.polling.delay(self.retries, cx.entropy.fraction());
+        let delay = self.settings.polling.backoff().delay(self.retries, cx.entropy.fraction());
         self.retries = self.retries.saturating_add(1);
         delay.min(LONGEST).min(self.settings.lease / 12)
     }

@@ -6,8 +6,8 @@ use super::{Holder, Renewals};
 use crate::clock::{Now, Wall};
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};
 use crate::protocol::{
-    Acquired, Action, Answer, FailureKind, FencingToken, Format, LossReason, Outcome, Request, Row, Sample, Settings,
-    Unusable, Verdict, Version,
+    Acquired, Action, Answer, FailureKind, FencingToken, Format, Hints, LossReason, Outcome, Request, Row, Sample,
+    Settings, Unusable, Verdict, Version,
 };
 
 const LEASE: u64 = 6_000;
@@ -33,6 +33,7 @@ fn acquired(rig: &mut Rig) -> Acquired {
         waited: ms(0),
         attempts: 1,
         took_over: false,
+        usual_hold: None,
     }
 }
 
@@ -169,7 +170,7 @@ fn a_refusal_by_anything_else_is_a_loss_with_its_reason() {
     let cases = [
         (held(9, VERSION + 1, LEASE), LossReason::Stolen { by: owner(9) }),
         (Row::Absent, LossReason::Deleted),
-        (Row::Free { version: VERSION }, LossReason::Freed),
+        (Row::Free { version: VERSION, hints: Hints::default() }, LossReason::Freed),
     ];
     for (row, reason) in cases {
         let mut rig = Rig::new();
@@ -218,6 +219,32 @@ fn renewal_stops_at_its_end_and_the_loss_says_why() {
 }
 
 #[test]
+fn only_work_that_is_done_under_a_valid_lease_tells_how_long_it_took() {
+    let told = |end: &dyn Fn(&mut Rig, &mut Holder), after: u64, usual: Option<u64>| {
+        let mut rig = Rig::new();
+        let acquired = Acquired { usual_hold: usual.map(ms), ..acquired(&mut rig) };
+        let mut holder = started(&mut rig, acquired, None);
+        while holder.poll_action().is_some() {}
+        rig.advance(after);
+        end(&mut rig, &mut holder);
+        match std::iter::from_fn(|| holder.poll_action()).find_map(|action| match action {
+            Action::Send { request: Request::Release { hold, .. }, .. } => Some(hold),
+            _ => None,
+        }) {
+            Some(hold) => hold,
+            None => panic!("no release"),
+        }
+    };
+    let done = |rig: &mut Rig, holder: &mut Holder| holder.handle_release(&mut rig.cx());
+    assert_eq!(told(&done, 100, None), Some(ms(100)));
+    assert_eq!(told(&done, 100, Some(20)), Some(ms(40)), "a quarter of the way");
+    assert_eq!(told(&done, 60_000, Some(20)), None, "the lease was over");
+    assert_eq!(told(&|rig, holder| holder.handle_unwanted(&mut rig.cx()), 100, Some(20)), None, "a crash");
+    let kept = |rig: &mut Rig, holder: &mut Holder| holder.handle_park(&mut rig.cx(), ms(50));
+    assert_eq!(told(&kept, 100, Some(20)), None, "the minimum was over, but most such holds end by a takeover");
+}
+
+#[test]
 fn no_renewal_follows_a_release() {
     let mut rig = Rig::new();
     let mut holder = granted(&mut rig);
@@ -226,7 +253,7 @@ fn no_renewal_follows_a_release() {
     holder.handle_release(&mut rig.cx());
     let (release, request, _) = sent(holder.poll_action());
     let ttl = Some(rig.now().wall.as_millis() / 1_000 + 7 * 86_400);
-    assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl });
+    assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl, hold: Some(ms(2_000)) });
     assert!(holder.validity().is_none());
 
     holder.handle_answer(&mut rig.cx(), renewal, written(VERSION + 1));
@@ -301,7 +328,7 @@ fn without_a_date_a_renewal_removes_expires_at_before_the_grant() {
     let mut holder = started(&mut rig, acquired, None);
     let (id, request, _) = sent(holder.poll_action());
     assert!(matches!(request, Request::Renew { expires_at: None, .. }), "{request:?}");
-    let answer = Answer::new(Outcome::Written { version: Version::Counter(VERSION + 1) }, None);
+    let answer = Answer::new(Outcome::written(Version::Counter(VERSION + 1)), None);
     holder.handle_answer(&mut rig.cx(), id, answer);
     assert!(matches!(holder.poll_action(), Some(Action::Granted { .. })));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::clock::{MS, Micros, SECOND, micros};
+use super::clock::{DAY, MS, Micros, SECOND, micros};
 use super::keeper::{End, Flight, Machine};
 use super::minimum;
 use super::network::{Fate, failure};
@@ -10,7 +10,7 @@ use super::queue::Event;
 use super::trace;
 use super::violation::Violation;
 use super::world::World;
-use crate::protocol::{Action, Answer, Context, FencingToken, Holder, Outcome, Request, RequestId};
+use crate::protocol::{Action, Answer, Context, FencingToken, Holder, Outcome, Request, RequestId, Verdict};
 
 enum Input {
     Start,
@@ -188,6 +188,9 @@ impl World {
             Action::Verdict(verdict) => {
                 self.note(Some(self.sessions[id].keeper), || format!("S{id} is told {verdict:?}"));
                 self.report.refusals += 1;
+                if matches!(verdict, Verdict::Busy(_)) {
+                    self.check_diligence(id, self.free_since[self.sessions[id].key])?;
+                }
                 self.sessions[id].over = true;
                 self.ended(id, End::Refused)?;
                 self.close(id);
@@ -263,7 +266,10 @@ impl World {
             Fate::usual(&mut self.random)
         } else {
             let attempt = matches!(request, Request::Acquire { .. } | Request::TakeOver { .. });
-            Fate::draw(&self.weather, attempt, keeper.cut_for(self.now), &mut self.random)
+            let fate = Fate::draw(&self.weather, attempt, keeper.cut_for(self.now), &mut self.random);
+            // Beyond what a signature allows: a ticket that comes when the row was swept long ago must not make one.
+            let long_ago = request == Request::Ticket && self.weather.quiet && self.random.chance(50);
+            if long_ago { Fate { applied: Some(8 * DAY), answered: None, usual: false, ..fate } } else { fate }
         };
         session.disturbed |= !fate.usual;
         session.waiting += 1;

@@ -153,7 +153,7 @@ impl World {
         if session.parking.is_none() || holder.is_finished() {
             return;
         }
-        let request = Request::Release { owners: vec![holder.owner()], ttl: None };
+        let request = Request::Release { owners: vec![holder.owner()], ttl: None, hold: None };
         let after = self.random.magnitude(MS, 5 * SECOND);
         let fate = Fate { applied: Some(after), answered: None, ..Fate::usual(&mut self.random) };
         let flight = self.flights.len() as u32;

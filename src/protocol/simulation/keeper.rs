@@ -82,6 +82,8 @@ pub(super) struct Session {
     pub(super) open: bool,
     pub(super) wake: Option<Mono>,
     pub(super) began: Now,
+    /// When it began, by true time.
+    pub(super) came: Micros,
     pub(super) stop: Mono,
     pub(super) latest: Option<Mono>,
     pub(super) hold: Micros,

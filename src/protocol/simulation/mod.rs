@@ -17,6 +17,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_possible_wrap)]
 
 mod clock;
+pub mod contention;
 mod drive;
 mod environment;
 mod keeper;
@@ -61,6 +62,8 @@ pub struct Report {
     pub takeovers: u64,
     /// Rows parked.
     pub parked: u64,
+    /// Tickets taken.
+    pub tickets: u64,
     /// Leases lost.
     pub losses: u64,
     /// Freezes.
@@ -83,6 +86,7 @@ impl Report {
             refusals: 0,
             takeovers: 0,
             parked: 0,
+            tickets: 0,
             losses: 0,
             freezes: 0,
             vanished: 0,
@@ -99,6 +103,7 @@ impl Report {
         self.refusals += other.refusals;
         self.takeovers += other.takeovers;
         self.parked += other.parked;
+        self.tickets += other.tickets;
         self.losses += other.losses;
         self.freezes += other.freezes;
         self.vanished += other.vanished;

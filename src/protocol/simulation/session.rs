@@ -7,7 +7,7 @@ use super::keeper::{Ending, Machine, Session};
 use super::queue::Event;
 use super::violation::Violation;
 use super::world::World;
-use crate::protocol::{Budget, Contender, LossReason, Polling, Renewals, Settings};
+use crate::protocol::{Backoff, Budget, Contender, LossReason, Polling, Renewals, Settings};
 
 impl World {
     pub(super) fn begin(&mut self, keeper: usize) -> Result<(), Violation> {
@@ -27,10 +27,7 @@ impl World {
         let settings = Settings {
             lease: Duration::from_micros(lease),
             format: self.format,
-            polling: Polling {
-                first: Duration::from_millis(self.random.between(10, 50)),
-                max: Duration::from_millis(self.random.between(50, 500)),
-            },
+            polling: self.polling(),
             server_time: self.keepers[keeper].uses_server_time,
             rules: self.rules,
         };
@@ -76,6 +73,7 @@ impl World {
             open: true,
             wake: None,
             began: now,
+            came: self.now,
             stop: budget.stop,
             latest: budget.latest,
             hold,
@@ -105,6 +103,17 @@ impl World {
             self.plan_faults(id, keeper, lease, wait);
         }
         self.start(id)
+    }
+
+    /// Some wait by tickets and some by the clock, beside each other.
+    fn polling(&mut self) -> Polling {
+        if self.random.chance(600) {
+            return Polling::Tickets;
+        }
+        Polling::Backoff(Backoff {
+            first: Duration::from_millis(self.random.between(10, 50)),
+            max: Duration::from_millis(self.random.between(50, 500)),
+        })
     }
 
     /// What befalls a session, beyond its requests.

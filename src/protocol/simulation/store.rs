@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clock::{EPOCH, MS, Micros, SECOND};
 use super::violation::Violation;
 use crate::clock::Wall;
-use crate::protocol::{Format, HeldRow, Mutant, Outcome, OwnerId, Request, Row, Rules, Version};
+use crate::protocol::{Format, HeldRow, Hints, Mutant, Outcome, OwnerId, Request, Row, Rules, Unusable, Version};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Stored {
@@ -15,6 +15,19 @@ pub(super) struct Stored {
     pub(super) owner: Option<OwnerId>,
     pub(super) expires_at: Option<Wall>,
     pub(super) ttl: Option<u64>,
+    pub(super) hints: Hints,
+    /// It is no lock's row: something wrote to it that should not have.
+    pub(super) foreign: bool,
+}
+
+/// What an attempt gives the row to its owner with.
+struct Give {
+    owner: OwnerId,
+    version: Option<Version>,
+    at: Wall,
+    lease: Duration,
+    expires_at: Option<Wall>,
+    served: Option<u64>,
 }
 
 /// The rows of one table, by key number.
@@ -32,6 +45,26 @@ pub(super) fn date(at: Micros, skew: i64) -> u64 {
     (EPOCH + at).saturating_add_signed(skew) / SECOND
 }
 
+impl Stored {
+    /// A free row with hints of those who are gone.
+    pub(super) fn left_free(hints: Hints) -> Self {
+        let version = Version::Counter(EPOCH / MS);
+        Self { version, lease: Duration::from_secs(6), owner: None, expires_at: None, ttl: None, hints, foreign: false }
+    }
+
+    fn not_a_lock() -> Self {
+        Self {
+            version: Version::Counter(0),
+            lease: Duration::ZERO,
+            owner: None,
+            expires_at: None,
+            ttl: None,
+            hints: Hints { tickets: Some(1), ..Hints::default() },
+            foreign: true,
+        }
+    }
+}
+
 impl Store {
     pub(super) fn new(keys: usize, format: Format, rules: Rules) -> Self {
         Self { rows: vec![None; keys], format, rules, had: BTreeSet::new() }
@@ -41,15 +74,21 @@ impl Store {
     pub(super) fn apply(&mut self, key: usize, request: &Request) -> Result<Outcome, Violation> {
         let before = self.rows[key].as_ref().map(|row| (row.owner, row.version));
         let outcome = match request {
-            Request::Acquire { owner, version, at, lease, expires_at, unknown } => {
-                let allowed =
-                    self.rows[key].as_ref().is_none_or(|row| row.owner.is_none_or(|holder| unknown.contains(&holder)));
+            Request::Acquire { owner, version, at, lease, expires_at, unknown, served } => {
+                let in_turn = self.rules.broken(Mutant::AcquireInTurnOnly);
+                let allowed = self.rows[key].as_ref().is_none_or(|row| {
+                    let mine = row.owner.is_none_or(|holder| unknown.contains(&holder));
+                    mine && !row.foreign && !(in_turn && is_anothers_turn(row.hints, *served))
+                });
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *version, *at, *lease, *expires_at)
+                {
+                    let (owner, version, at, lease) = (*owner, *version, *at, *lease);
+                    self.take(key, Give { owner, version, at, lease, expires_at: *expires_at, served: *served })
+                }
             }
-            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version } => {
+            Request::TakeOver { owner, version, at, lease, expires_at, seen_owner, seen_version, served } => {
                 let any_version = self.rules.broken(Mutant::TakeoverWithoutVersion);
                 let allowed = self.rows[key]
                     .as_ref()
@@ -57,7 +96,10 @@ impl Store {
                 if !allowed {
                     return Ok(Outcome::Refused { row: self.row(key) });
                 }
-                self.take(key, *owner, *version, *at, *lease, *expires_at)
+                {
+                    let (owner, version, at, lease) = (*owner, *version, *at, *lease);
+                    self.take(key, Give { owner, version, at, lease, expires_at: *expires_at, served: *served })
+                }
             }
             Request::Renew { owner, version, new_version, expires_at } => {
                 let any_version = self.rules.broken(Mutant::RenewalWithoutVersion);
@@ -73,7 +115,7 @@ impl Store {
                 if !keep_old {
                     row.expires_at = expires_at.map(whole_millis);
                 }
-                Outcome::Written { version: *new_version }
+                Outcome::written(*new_version)
             }
             Request::Park { owner, version, parked, new_version, lease, expires_at, at: _ } => {
                 let any_version = self.rules.broken(Mutant::ParkingWithoutVersion);
@@ -89,10 +131,12 @@ impl Store {
                     owner: Some(*parked),
                     expires_at: expires_at.map(whole_millis),
                     ttl: None,
+                    hints: row.hints,
+                    foreign: false,
                 };
-                Outcome::Written { version: *new_version }
+                Outcome::written(*new_version)
             }
-            Request::Release { owners, ttl } => {
+            Request::Release { owners, ttl, hold } => {
                 let anyone = self.rules.broken(Mutant::ReleaseWithoutOwner);
                 let Some(row) = self.rows[key]
                     .as_mut()
@@ -108,8 +152,26 @@ impl Store {
                     if ttl.is_some() {
                         row.ttl = *ttl;
                     }
+                    if hold.is_some() {
+                        row.hints.hold = hold.map(in_whole_millis);
+                        if self.rules.broken(Mutant::ReleaseDropsVersion) {
+                            row.version = Version::Counter(0);
+                        }
+                    }
                 }
-                Outcome::Written { version: Version::Counter(0) }
+                Outcome::written(Version::Counter(0))
+            }
+            Request::Ticket => {
+                let anywhere = self.rules.broken(Mutant::TicketOnAnyRow);
+                match &mut self.rows[key] {
+                    Some(row) if !row.foreign && (anywhere || row.owner.is_some()) => {
+                        row.hints.tickets = Some(row.hints.tickets.unwrap_or(0) + 1);
+                    }
+                    // A write without a condition makes the item that it does not find.
+                    row @ None if anywhere => *row = Some(Stored::not_a_lock()),
+                    _ => return Ok(Outcome::Refused { row: self.row(key) }),
+                }
+                Outcome::Numbered { row: self.row(key) }
             }
             Request::Read => Outcome::Read { row: self.row(key) },
         };
@@ -143,15 +205,8 @@ impl Store {
         due
     }
 
-    fn take(
-        &mut self,
-        key: usize,
-        owner: OwnerId,
-        version: Option<Version>,
-        at: Wall,
-        lease: Duration,
-        expires_at: Option<Wall>,
-    ) -> Outcome {
+    fn take(&mut self, key: usize, give: Give) -> Outcome {
+        let Give { owner, version, at, lease, expires_at, served } = give;
         let seed = if self.rules.broken(Mutant::SeedZero) { 0 } else { at.as_millis() };
         let old = self.rows[key].as_ref();
         let counted = old.and_then(|row| row.version.counter()).unwrap_or(seed) + 1;
@@ -161,23 +216,37 @@ impl Store {
         let ttl = old.and_then(|row| row.ttl).filter(|_| keep_ttl);
         let expires_at = expires_at.map(whole_millis).or_else(|| old?.expires_at.filter(|_| keep_old));
         let lease = in_whole_millis(lease);
-        self.rows[key] = Some(Stored { version, lease, owner: Some(owner), expires_at, ttl });
-        Outcome::Written { version }
+        let mut hints = old.map(|row| row.hints).unwrap_or_default();
+        hints.served = served.or(hints.served);
+        self.rows[key] = Some(Stored { version, lease, owner: Some(owner), expires_at, ttl, hints, foreign: false });
+        Outcome::Written { version, hold: hints.hold }
     }
 
     fn row(&self, key: usize) -> Row {
         match &self.rows[key] {
             None => Row::Absent,
-            Some(Stored { owner: None, version, .. }) => Row::Free { version: version.counter().unwrap_or_default() },
-            Some(Stored { owner: Some(owner), version, lease, expires_at, .. }) => Row::Held(HeldRow {
+            Some(Stored { foreign: true, .. }) => {
+                Row::Unusable(Unusable::Foreign { expected: self.format, format: None })
+            }
+            Some(Stored { owner: None, version, hints, .. }) => {
+                Row::Free { version: version.counter().unwrap_or_default(), hints: *hints }
+            }
+            Some(Stored { owner: Some(owner), version, lease, expires_at, hints, .. }) => Row::Held(HeldRow {
                 owner: *owner,
                 version: *version,
                 lease: *lease,
                 expires_at: *expires_at,
                 holder: None,
+                hints: *hints,
             }),
         }
     }
+}
+
+/// Whether who would write this to `served` comes before others that have a ticket.
+fn is_anothers_turn(hints: Hints, would_serve: Option<u64>) -> bool {
+    let next = hints.served.unwrap_or(0) + 1;
+    hints.tickets.unwrap_or(0) >= next && would_serve.is_none_or(|ticket| ticket > next)
 }
 
 fn in_whole_millis(lease: Duration) -> Duration {

@@ -7,7 +7,7 @@ use super::clock::{EPOCH, MS, Micros, micros};
 use super::network::Fate;
 use super::store::Stored;
 use crate::clock::{Mono, Wall};
-use crate::protocol::{Outcome, OwnerId, Request, Row};
+use crate::protocol::{Hints, Outcome, OwnerId, Request, Row};
 
 #[derive(Debug, Default)]
 pub(super) struct Trace(Option<RefCell<String>>);
@@ -57,15 +57,20 @@ pub(super) fn row(row: &Option<Stored>) -> String {
                 |id| format!("{} lease {:?} expires {}", owner(id), row.lease, wall(&row.expires_at)),
             );
             let ttl = row.ttl.map_or_else(String::new, |ttl| format!(" ttl {ttl}"));
-            format!("v{} {held}{ttl}", row.version)
+            let foreign = if row.foreign { " FOREIGN" } else { "" };
+            let Hints { tickets, served, hold } = row.hints;
+            let number = |hint: Option<u64>| hint.map_or("-".to_owned(), |number| number.to_string());
+            let hints = format!("{}/{} {:?}", number(served), number(tickets), hold.unwrap_or_default());
+            format!("v{} {held}{ttl} {hints}{foreign}", row.version)
         }
     }
 }
 
 pub(super) fn outcome(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Written { version } => format!("written, version {version}"),
+        Outcome::Written { version, .. } => format!("written, version {version}"),
         Outcome::Refused { row } => format!("refused, {}", found(row)),
+        Outcome::Numbered { row } => format!("has a ticket, {}", found(row)),
         Outcome::Read { row } => format!("read, {}", found(row)),
         Outcome::Failed(failure) => format!("failed, {:?}", failure.kind),
     }
@@ -81,12 +86,13 @@ fn found(row: &Row) -> String {
 pub(super) fn request(request: &Request) -> String {
     let list = |owners: &[OwnerId]| owners.iter().map(owner).collect::<Vec<_>>().join(", ");
     match request {
-        Request::Acquire { owner: me, expires_at, unknown, .. } => {
-            format!("Acquire {} expires {} replacing [{}]", owner(me), wall(expires_at), list(unknown))
+        Request::Acquire { owner: me, expires_at, unknown, served, .. } => {
+            let (me, at) = (owner(me), wall(expires_at));
+            format!("Acquire {me} expires {at} replacing [{}] served {served:?}", list(unknown))
         }
-        Request::TakeOver { owner: me, expires_at, seen_owner, seen_version, .. } => {
+        Request::TakeOver { owner: me, expires_at, seen_owner, seen_version, served, .. } => {
             let (me, seen) = (owner(me), owner(seen_owner));
-            format!("TakeOver {me} expires {} from {seen} v{seen_version}", wall(expires_at))
+            format!("TakeOver {me} expires {} from {seen} v{seen_version} served {served:?}", wall(expires_at))
         }
         Request::Renew { owner: me, version, new_version, expires_at } => {
             format!("Renew {} v{version} to v{new_version} expires {}", owner(me), wall(expires_at))
@@ -95,7 +101,8 @@ pub(super) fn request(request: &Request) -> String {
             let (me, parked) = (owner(me), owner(parked));
             format!("Park {me} v{version} as {parked} v{new_version} for {lease:?} expires {}", wall(expires_at))
         }
-        Request::Release { owners, ttl } => format!("Release [{}] ttl {ttl:?}", list(owners)),
+        Request::Release { owners, ttl, hold } => format!("Release [{}] ttl {ttl:?} hold {hold:?}", list(owners)),
+        Request::Ticket => "Ticket".to_owned(),
         Request::Read => "Read".to_owned(),
     }
 }

@@ -49,6 +49,9 @@ pub enum Violation {
     /// Somebody was granted a key before the minimum of the lease that was parked there was over, or the key was freed.
     #[error("a parked key was given away before its minimum was over")]
     MinimumNotKept,
+    /// A contender that nothing disturbed let a row be free for longer than any way of waiting may.
+    #[error("a contender that waited left the row free for too long")]
+    FreeRowNotTaken,
     /// An abandoned row was not recovered in time.
     #[error("an abandoned row was not recovered in time")]
     NotRecovered,

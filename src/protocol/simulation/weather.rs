@@ -96,7 +96,7 @@ impl Weather {
             step: 0,
             vanish: 0,
             abandon: 0,
-            park: 100,
+            park: 150,
             cancel: 0,
             sweep: 0,
             quiet: false,

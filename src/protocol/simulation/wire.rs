@@ -24,6 +24,14 @@ impl World {
             Some(kind) => Outcome::Failed(failure(kind)),
             None => self.store.apply(key, &flight.request)?,
         };
+        let (id_of, takes) =
+            (flight.session, matches!(flight.request, Request::Acquire { .. } | Request::TakeOver { .. }));
+        if takes && matches!(outcome, Outcome::Written { .. }) {
+            self.check_diligence(id_of, self.free_since[key])?;
+        }
+        self.report.tickets += u64::from(matches!(outcome, Outcome::Numbered { .. }));
+        let free = self.store.rows[key].as_ref().is_none_or(|row| row.owner.is_none());
+        self.free_since[key] = if free { self.free_since[key].or(Some(self.now)) } else { None };
         if let (Request::Park { parked, .. }, Outcome::Written { .. }) = (&self.flights[id].request, &outcome) {
             self.minima[key].begin(*parked);
         }

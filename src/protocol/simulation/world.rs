@@ -33,6 +33,8 @@ pub(super) struct World {
     pub(super) believers: Vec<usize>,
     /// The highest token given out, by key.
     pub(super) tokens: Vec<u64>,
+    /// Since when rows are nobody's, by key.
+    pub(super) free_since: Vec<Option<Micros>>,
     /// Until when parked keys are promised to be nobody's, by key.
     pub(super) minima: Vec<Minima>,
     /// From when to when nobody begins anything.
@@ -63,6 +65,7 @@ impl World {
             flights: Vec::with_capacity(512),
             believers: Vec::new(),
             tokens: vec![0; keys],
+            free_since: vec![Some(0); keys],
             minima: vec![Minima::default(); keys],
             quiet,
             lease_span: weather.lease.1 * 11 / 10 + SECOND,
@@ -179,6 +182,20 @@ impl World {
             }
             Event::Apply { .. } | Event::Thaw { .. } => Ok(()),
         }
+    }
+
+    /// Nobody who waits leaves a free row alone for long, whatever it thinks of those who wait beside it: `since` is the
+    /// moment from which the row was free.
+    pub(super) fn check_diligence(&self, id: usize, since: Option<Micros>) -> Result<(), Violation> {
+        let session = &self.sessions[id];
+        let Some(since) = since.filter(|_| !session.disturbed && !session.frozen && !session.over) else {
+            return Ok(());
+        };
+        // The longest delay of the plain schedule and the longest look of one that is far from its turn are about a second;
+        // then a look or two, and the attempt.
+        let longest = 2 * SECOND + 8 * self.weather.latency.1;
+        let left = self.now.saturating_sub(since.max(session.came));
+        if left > longest { Err(Violation::FreeRowNotTaken) } else { Ok(()) }
     }
 
     /// Two holders must never believe one key. Frozen ones are asked when they go on, by the clocks they then have.

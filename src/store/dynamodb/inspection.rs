@@ -157,7 +157,7 @@ impl DynamoDb {
             attributes: Default::default(),
         };
         let ttl = seen.version.counter().map(|version| free_until(Now { wall: at, ..Now::default() }, version));
-        let release = Request::Release { owners: vec![seen.owner], ttl };
+        let release = Request::Release { owners: vec![seen.owner], ttl, hold: None };
         let Some(release) = format.encode(&lock, &release) else {
             return failed(FailureKind::Rejected, "the row format has no release");
         };
@@ -165,7 +165,7 @@ impl DynamoDb {
         let (client, witness) = (self.connections.client(&connection).await, Witness::default());
         let sent = write::send(client, &lock, release.only_at(seen.owner, seen.version), &witness);
         match timeout(limit, sent).await {
-            Ok(Reply::Applied { .. }) => Outcome::Written { version: seen.version },
+            Ok(Reply::Applied { .. }) => Outcome::written(seen.version),
             Ok(Reply::Refused(item)) => Outcome::Refused { row: format.decode(item.as_ref()) },
             Ok(Reply::Failed(failure)) => Outcome::Failed(failure),
             Err(_) => Outcome::Failed(late(table, limit)),

@@ -1,10 +1,12 @@
 //! Reads a row of the format `leasehold/1`, whatever stands in it.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::{FORMAT, HIGHEST_FREE, HIGHEST_HELD};
 use crate::clock::Wall;
-use crate::protocol::{Format, HeldRow, HolderInfo, Row, Unusable, Version};
+use crate::protocol::{Format, HeldRow, Hints, HolderInfo, Row, Unusable, Version};
 use crate::store::attributes::{MAX_FOUND, kind, lease, malformed, natural, owner_id, required};
 use crate::store::row_format::Item;
 use crate::store::text::printable;
@@ -38,7 +40,7 @@ fn ours(item: &Item) -> Result<Row, Unusable> {
         return Err(malformed("version", format!("is {version}, too high for the next lease to count on from")));
     }
     let Some(owner) = item.get("owner") else {
-        return Ok(Row::Free { version });
+        return Ok(Row::Free { version, hints: hints(item) });
     };
     Ok(Row::Held(HeldRow {
         owner: owner_id(owner).map_err(|found| malformed("owner", found))?,
@@ -50,7 +52,15 @@ fn ours(item: &Item) -> Result<Row, Unusable> {
             .transpose()?
             .map(Wall::from_millis),
         holder: item.get("holder").and_then(holder).map(Box::new),
+        hints: hints(item),
     }))
+}
+
+/// Lenient: what is no hint is none, and a row must not become unusable by it.
+pub(super) fn hints(item: &Item) -> Hints {
+    let read = |name: &str| item.get(name).and_then(|value| natural(value).ok());
+    let hold = read("hold_ms").map(Duration::from_millis).filter(|hold| *hold <= Hints::LONGEST_HOLD);
+    Hints { tickets: read("tickets"), served: read("served"), hold }
 }
 
 /// Lenient: it is for people only, and a row must not become unusable by it.

@@ -1,6 +1,6 @@
 //! What differs between two looks is told as what it can have been, and nothing more.
 
-use leasehold::protocol::{OwnerId, Version};
+use leasehold::protocol::{Hints, OwnerId, Version};
 
 use super::*;
 
@@ -11,6 +11,7 @@ fn row(owner: u128, version: u64) -> HeldRow {
         lease: Duration::from_secs(3),
         expires_at: None,
         holder: None,
+        hints: Hints::default(),
     }
 }
 

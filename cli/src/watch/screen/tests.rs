@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crossterm::event::KeyEvent;
-use leasehold::protocol::{HeldRow, HolderInfo, OwnerId, Version};
+use leasehold::protocol::{HeldRow, Hints, HolderInfo, OwnerId, Version};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -19,6 +19,7 @@ fn row(owner: u128, function: &str, request: &str) -> HeldRow {
         lease: Duration::from_secs(30),
         expires_at: None,
         holder: Some(Box::new(holder)),
+        hints: Hints::default(),
     }
 }
 

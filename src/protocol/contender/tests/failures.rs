@@ -12,7 +12,7 @@ fn the_release_at_giving_up_is_sent_three_times_at_most_and_nobody_waits_for_mor
         let mut releases = 0;
         while !contender.is_finished() {
             let (id, request, _) = sent(contender.poll_action());
-            assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl: None });
+            assert_eq!(request, Request::Release { owners: vec![owner(1)], ttl: None, hold: None });
             releases += 1;
             let answer = if releases == answered_by { written(0) } else { failed(FailureKind::Throttled) };
             contender.handle_answer(&mut rig.cx(), id, answer);
@@ -64,7 +64,7 @@ fn a_takeover_that_fails_is_sent_again_at_the_pace_of_polling() {
 fn five_throttles_in_a_row_leave_time_for_a_sixth_attempt_within_the_usual_wait() {
     let mut rig = Rig::new();
     // Jitter makes each of the delays up to a fifth longer.
-    let polling = Polling { first: ms(60), max: ms(600) };
+    let polling = Polling::Backoff(Backoff { first: ms(60), max: ms(600) });
     let now = rig.now();
     let epoch = rig.server_time.begin();
     let settings = Settings { lease: ms(6_000), polling, ..Settings::default() };

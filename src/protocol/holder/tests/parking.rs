@@ -2,6 +2,7 @@
 
 use super::{LEASE, VERSION, granted, settings, wake};
 use crate::clock::Wall;
+use crate::protocol::Hints;
 use crate::protocol::holder::Holder;
 use crate::protocol::testing::{BEGIN, Rig, failed, held, ms, owner, refused, sent, written};
 use crate::protocol::{Action, FailureKind, LossReason, Mutant, Request, RequestId, Row, Version};
@@ -142,7 +143,7 @@ fn a_renewal_in_flight_is_not_awaited_and_its_answer_means_nothing() {
 
 #[test]
 fn a_row_that_is_no_longer_mine_is_done_as_with_a_release() {
-    for row in [held(9, VERSION + 1, LEASE), Row::Absent, Row::Free { version: VERSION }] {
+    for row in [held(9, VERSION + 1, LEASE), Row::Absent, Row::Free { version: VERSION, hints: Hints::default() }] {
         let mut rig = Rig::new();
         let (mut holder, id, _) = parking(&mut rig, 50);
         holder.handle_answer(&mut rig.cx(), id, refused(row));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::protocol::Hints;
 use crate::protocol::simulation::clock::{DAY, FASTEST, Freeze, Micros, PPM, SECOND, SLOWEST};
 
 /// An environment's clocks, and what DynamoDB's answers tell it.
@@ -116,6 +117,8 @@ pub struct Bounds {
     pub(super) steps: Vec<i64>,
     /// How often there may be nobody until the free row's `ttl` is over.
     pub(super) quiet: u8,
+    /// With tickets, what the row says for those who wait when the run begins; `None` where they wait by the clock.
+    pub(super) hints: Option<Hints>,
     /// Moments at which things may happen although nothing is due: every multiple of this.
     pub grain: Option<Micros>,
 }
@@ -137,6 +140,7 @@ impl Bounds {
             frozen_for: Vec::new(),
             steps: Vec::new(),
             quiet: 0,
+            hints: None,
             grain: None,
         }
     }

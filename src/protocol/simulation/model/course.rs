@@ -10,7 +10,7 @@ use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock};
 use crate::protocol::simulation::keeper::Machine;
 use crate::protocol::simulation::trace;
-use crate::protocol::{Budget, Contender, FailureKind, Polling, Settings};
+use crate::protocol::{Backoff, Budget, Contender, FailureKind, Polling, Request, Settings};
 
 /// Contenders sleep until a takeover is due, or for a third of the lease where none is in sight: looks in between show
 /// nothing that the moments of a model do not.
@@ -115,7 +115,8 @@ impl<'a> Course<'a> {
             Step::Quiet => {
                 self.state.quiet -= 1;
                 // No request is on its way for a week: its signature serves for minutes.
-                self.state.strays.clear();
+                // Tickets stay all the same: one that lands on a swept row must not make it another one.
+                self.state.strays.retain(|stray| *stray == Request::Ticket);
                 let ttl = self.state.store.rows[0].as_ref().and_then(|row| row.ttl).unwrap_or_default();
                 self.state.now = self.state.now.max((ttl * SECOND).saturating_sub(EPOCH) + SECOND);
                 self.sweep();
@@ -184,6 +185,7 @@ impl<'a> Course<'a> {
         let contender = Contender::new(settings, subject, budget, epoch, read);
         at.sessions.push(super::state::Session {
             machine: Machine::Contender(contender),
+            came: now,
             renews_until: after(hold),
             latest: budget.latest,
             flight: None,
@@ -205,7 +207,11 @@ impl<'a> Course<'a> {
     pub(super) fn settings(&self, server_time: bool) -> Settings {
         let lease = std::time::Duration::from_micros(self.model.bounds.lease);
         let look = lease / POLLING_SHARE;
-        let polling = Polling { first: look, max: look };
+        let polling = if self.model.bounds.hints.is_some() {
+            Polling::Tickets
+        } else {
+            Polling::Backoff(Backoff { first: look, max: look })
+        };
         Settings { lease, format: FORMAT, polling, server_time, rules: self.model.rules }
     }
 

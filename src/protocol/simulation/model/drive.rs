@@ -142,7 +142,10 @@ impl Course<'_> {
             Action::Verdict(verdict) => {
                 self.note(|| format!("is told {verdict:?}"));
                 match verdict {
-                    Verdict::Busy(_) => self.saw(Fact::Busy),
+                    Verdict::Busy(_) => {
+                        self.saw(Fact::Busy);
+                        self.check_diligence(place, session)?;
+                    }
                     Verdict::TooLate => self.saw(Fact::TooLate),
                     _ => {}
                 }

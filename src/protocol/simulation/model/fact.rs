@@ -64,6 +64,9 @@ facts! {
     Swept: "a free row is swept",
     Reseeded: "a row is made anew after a sweep",
     Abandoned: "an abandoned row is taken by another",
+    Ticket: "a ticket is taken",
+    TicketRefused: "a ticket finds that nobody holds the row",
+    TicketBurnt: "a ticket lands when nobody waits for its answer any more",
 }
 
 impl fmt::Display for Fact {
@@ -74,7 +77,7 @@ impl fmt::Display for Fact {
 
 /// A set of facts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Facts(u32);
+pub struct Facts(u64);
 
 impl Facts {
     pub(super) fn add(&mut self, fact: Fact) {

@@ -97,7 +97,7 @@ impl Course<'_> {
         let Machine::Holder(holder) = &it.machine else { return };
         if it.keeps_minimum {
             let owners = vec![holder.owner()];
-            self.state.strays.push(Request::Release { owners, ttl: None });
+            self.state.strays.push(Request::Release { owners, ttl: None, hold: None });
         }
     }
 

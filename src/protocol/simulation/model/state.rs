@@ -9,8 +9,8 @@ use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{Freeze, HOUR, Micros, PPM, SimClock};
 use crate::protocol::simulation::keeper::{End, Machine};
 use crate::protocol::simulation::minimum::Minima;
-use crate::protocol::simulation::store::Store;
-use crate::protocol::{Answer, Format, Observations, OwnerId, Request, RequestId, Rules, ServerTime, Validity};
+use crate::protocol::simulation::store::{Store, Stored};
+use crate::protocol::{Answer, Format, Hints, Observations, OwnerId, Request, RequestId, Rules, ServerTime, Validity};
 
 /// The row format of the model's one table: the one that has the most rules.
 pub(super) const FORMAT: Format = Format::LeaseholdV1;
@@ -32,6 +32,8 @@ pub struct State {
     pub(super) faults: u8,
     pub(super) quiet: u8,
     pub(super) swept: bool,
+    /// Since when the row is nobody's.
+    pub(super) free_since: Option<Micros>,
     pub(super) violation: Option<Violation>,
     /// What the last step showed.
     pub(super) facts: Facts,
@@ -61,6 +63,8 @@ pub(super) struct Environment {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Session {
     pub(super) machine: Machine,
+    /// When it began, by true time.
+    pub(super) came: Micros,
     /// No renewal after this.
     pub(super) renews_until: Mono,
     pub(super) latest: Option<Mono>,
@@ -97,9 +101,11 @@ pub(super) struct Flight {
 impl State {
     pub(super) fn new(bounds: &Bounds, rules: Rules) -> Self {
         let place = |sessions| Some(Arc::new(Environment::unborn(sessions, 0)));
+        let mut store = Store::new(1, FORMAT, rules);
+        store.rows[0] = bounds.hints.filter(|hints| *hints != Hints::default()).map(Stored::left_free);
         Self {
             now: bounds.begins,
-            store: Store::new(1, FORMAT, rules),
+            store,
             places: bounds.places.iter().map(|at| place(at.sessions)).collect(),
             strays: Vec::new(),
             token: 0,
@@ -107,6 +113,7 @@ impl State {
             faults: bounds.faults,
             quiet: bounds.quiet,
             swept: false,
+            free_since: Some(bounds.begins),
             violation: None,
             facts: Facts::default(),
         }

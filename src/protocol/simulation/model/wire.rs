@@ -5,6 +5,7 @@ use super::drive::Input;
 use super::fact::Fact;
 use super::steps::MOST_STRAYS;
 use crate::protocol::simulation::Violation;
+use crate::protocol::simulation::clock::SECOND;
 use crate::protocol::simulation::keeper::Machine;
 use crate::protocol::simulation::network::failure;
 use crate::protocol::simulation::store::date;
@@ -23,6 +24,15 @@ impl Course<'_> {
         let kind = self.kind(place);
         let date = date(self.state.now, kind.skew);
         let outcome = self.carry(&flight.request)?;
+        match (&flight.request, &outcome) {
+            (Request::Acquire { .. } | Request::TakeOver { .. }, Outcome::Written { .. }) => {
+                self.check_diligence(place, session)?;
+            }
+            (Request::Ticket, Outcome::Refused { .. }) => self.saw(Fact::TicketRefused),
+            (Request::Ticket, _) => self.saw(Fact::Ticket),
+            _ => {}
+        }
+        self.note_free();
         if let Some(fact) = flight.rests_on {
             let won = matches!(outcome, Outcome::Written { .. });
             self.saw(if won { fact } else { Fact::LostRace });
@@ -119,7 +129,7 @@ impl Course<'_> {
             Request::Renew { owner, .. } | Request::Park { owner, .. } => coming.contains(owner),
             Request::TakeOver { seen_owner, .. } => coming.contains(seen_owner),
             Request::Release { owners, .. } => any_release || owners.iter().any(|owner| coming.contains(owner)),
-            Request::Acquire { .. } | Request::Read => true,
+            Request::Acquire { .. } | Request::Ticket | Request::Read => true,
         });
     }
 
@@ -127,15 +137,34 @@ impl Course<'_> {
         let request = self.state.strays.remove(stray);
         self.note(|| trace::request(&request));
         let outcome = self.carry(&request)?;
-        let written = matches!(outcome, Outcome::Written { .. });
+        self.note_free();
+        let written = matches!(outcome, Outcome::Written { .. } | Outcome::Numbered { .. });
         self.saw(match request {
             Request::Acquire { .. } | Request::TakeOver { .. } if written => Fact::AttemptLandedLate,
             Request::Acquire { .. } | Request::TakeOver { .. } => Fact::LateAttemptRefused,
             Request::Renew { .. } if written => Fact::RenewalLandedLate,
             Request::Release { .. } if written => Fact::ReleaseLandedLate,
+            Request::Ticket if written => Fact::TicketBurnt,
             _ => Fact::LateWriteRefused,
         });
         Ok(())
+    }
+
+    fn note_free(&mut self) {
+        let free = self.state.store.rows[0].as_ref().is_none_or(|row| row.owner.is_none());
+        self.state.free_since = if free { self.state.free_since.or(Some(self.state.now)) } else { None };
+    }
+
+    /// A contender that takes the row, or gives up, has not let it be free for long while it waited. Asked where nothing
+    /// went wrong so far.
+    pub(super) fn check_diligence(&self, place: usize, session: usize) -> Result<(), Violation> {
+        let bounds = &self.model.bounds;
+        if bounds.hints.is_none() || bounds.is_recovery() || self.state.faults < bounds.faults {
+            return Ok(());
+        }
+        let came = self.state.places[place].as_ref().map_or(self.state.now, |at| at.sessions[session].came);
+        let left = self.state.free_since.map_or(0, |since| self.state.now.saturating_sub(since.max(came)));
+        if left > 2 * SECOND { Err(Violation::FreeRowNotTaken) } else { Ok(()) }
     }
 
     /// One request at the store, and whether the row can be taken by others whatever it made of it.
@@ -178,6 +207,6 @@ const fn taker(request: &Request) -> Option<OwnerId> {
         Request::Acquire { owner, .. } | Request::TakeOver { owner, .. } | Request::Park { parked: owner, .. } => {
             Some(*owner)
         }
-        Request::Renew { .. } | Request::Release { .. } | Request::Read => None,
+        Request::Renew { .. } | Request::Release { .. } | Request::Ticket | Request::Read => None,
     }
 }

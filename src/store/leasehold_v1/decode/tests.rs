@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use proptest::prelude::*;
 
 use super::*;
+use crate::protocol::Hints;
 use crate::protocol::OwnerId;
 use crate::store::attributes::{LEASE_MS, NUMBERS_END};
 
@@ -56,7 +57,7 @@ fn a_row_without_an_owner_is_free_whatever_else_is_left_on_it() {
     item.remove("owner");
     item.insert("expires_at".to_owned(), s("junk"));
     item.insert("lease_ms".to_owned(), s("junk"));
-    assert_eq!(row(Some(&item)), Row::Free { version: 7 });
+    assert_eq!(row(Some(&item)), Row::Free { version: 7, hints: Hints::default() });
 }
 
 #[test]
@@ -81,8 +82,28 @@ fn a_held_row_is_read_in_full() {
             acquired_at: Some(5),
             parked: false,
         })),
+        hints: Hints::default(),
     };
     assert_eq!(row(Some(&item)), Row::Held(expected));
+}
+
+#[test]
+fn hints_are_read_where_they_make_sense_and_spoil_nothing_where_they_do_not() {
+    let hints_in = |pairs: &[(&str, AttributeValue)]| {
+        let mut item = held();
+        item.extend(pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        match row(Some(&item)) {
+            Row::Held(held) => held.hints,
+            row => panic!("{row:?}"),
+        }
+    };
+    let good = Hints { tickets: Some(9), served: Some(0), hold: Some(Duration::from_millis(86_400_000)) };
+    assert_eq!(hints_in(&[("tickets", n("9")), ("served", n("0")), ("hold_ms", n("86400000"))]), good);
+    for odd in [s("9"), n("-1"), n("1.5"), n("1E30"), n("9223372036854775808"), AttributeValue::Null(true)] {
+        let all = ["tickets", "served", "hold_ms"].map(|name| (name, odd.clone()));
+        assert_eq!(hints_in(&all), Hints::default(), "{odd:?}");
+    }
+    assert_eq!(hints_in(&[("hold_ms", n("86400001"))]), Hints::default(), "no hold takes longer than a day");
 }
 
 #[test]
@@ -211,7 +232,7 @@ proptest! {
         let row = row(Some(&item));
         match &row {
             Row::Absent => prop_assert!(item.is_empty()),
-            Row::Free { version } => {
+            Row::Free { version, .. } => {
                 prop_assert!(*version <= HIGHEST_FREE);
                 prop_assert!(!item.contains_key("owner"));
             }
