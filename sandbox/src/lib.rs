@@ -14,7 +14,7 @@
 //! | `process` | real processes, their groups, outputs and ends |
 //! | `dynamodb` | the embedded DynamoDB, tables and rows |
 //! | `faults` | a proxy in front of DynamoDB that loses, delays and answers wrongly |
-//! | `demo`, `soak` | what leasehold does, shown; what it withstands, counted |
+//! | `demo`, `soak`, `bench` | what leasehold does, shown; what it withstands, counted; what it costs, measured |
 //! | `event`, `names`, `log`, `timeline` | what happened, to be asserted and to be read |
 //! | `invocation`, `error` | what callers ask and get |
 //!
@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+pub mod bench;
 mod builder;
 pub mod demo;
 mod dynamodb;
