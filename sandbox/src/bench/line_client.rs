@@ -68,17 +68,20 @@ impl LineClient {
         self.to.send(line).await.map_err(|error| Error::io("write to the keeper")(io::Error::other(error)))
     }
 
-    /// The next line.
+    /// The next line but those that tell how a lease's renewals fare.
     ///
     /// # Cancellation
     ///
     /// Nothing is lost.
     pub(super) async fn hear(&mut self) -> Result<FromKeeper, Error> {
         let failed = Error::io("read from the keeper");
-        match self.from.next().await {
-            Ok(Some(line)) => Ok(line),
-            Ok(None) => Err(failed(io::ErrorKind::UnexpectedEof.into())),
-            Err(error) => Err(failed(io::Error::other(error))),
+        loop {
+            match self.from.next().await {
+                Ok(Some(FromKeeper::AtRisk { .. } | FromKeeper::Secured { .. })) => {}
+                Ok(Some(line)) => return Ok(line),
+                Ok(None) => return Err(failed(io::ErrorKind::UnexpectedEof.into())),
+                Err(error) => return Err(failed(io::Error::other(error))),
+            }
         }
     }
 
@@ -100,12 +103,9 @@ impl LineClient {
     pub(super) async fn release(&mut self, id: u64) -> Result<(), Error> {
         let reason = ReleaseReason::Finished;
         self.say(&ToKeeper::Release { id, reason, wait: true, hold_at_least_ms: None }).await?;
-        loop {
-            match self.hear().await? {
-                FromKeeper::Released { id: of } if of == id => return Ok(()),
-                FromKeeper::AtRisk { .. } | FromKeeper::Secured { .. } => {}
-                other => return Err(unexpected("released", &other)),
-            }
+        match self.hear().await? {
+            FromKeeper::Released { id: of } if of == id => Ok(()),
+            other => Err(unexpected("released", &other)),
         }
     }
 }
