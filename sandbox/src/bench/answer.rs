@@ -48,9 +48,8 @@ impl Answer {
 
 /// Waits until the handler of this invocation, which was asked to tell, has begun; when that was.
 pub(super) async fn work_began(sandbox: &Sandbox, request: &str) -> Result<u64, Error> {
-    let said = |event: &Event| {
-        Said::in_event(event).filter(|said| said.message == "work began" && said.is_about(request))
-    };
+    let said =
+        |event: &Event| Said::in_event(event).filter(|said| said.message == "work began" && said.is_about(request));
     let event = sandbox.log().wait_for(|event| said(event).is_some(), INIT_TIMEOUT).await?;
     let at = said(&event).and_then(|said| said.field("at_ns")?.parse().ok());
     at.ok_or_else(|| Error::io("read the function's line")(std::io::ErrorKind::InvalidData.into()))

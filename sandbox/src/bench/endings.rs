@@ -79,13 +79,7 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<(Fl
 }
 
 /// From the end of the holder's process, as the sandbox noticed it, to the next handler's beginning.
-async fn one(
-    ground: &Ground,
-    sandbox: &Sandbox,
-    ending: Ending,
-    id: &str,
-    dice: &mut Rng,
-) -> Result<Duration, Error> {
+async fn one(ground: &Ground, sandbox: &Sandbox, ending: Ending, id: &str, dice: &mut Rng) -> Result<Duration, Error> {
     let (first, second) = (sandbox.environment(0), sandbox.environment(1));
     // Initialized again after each end: that is not to be waited for.
     first.start().await?;

@@ -32,6 +32,15 @@ impl Floor {
         Self::of(&timed, &ground.since(mark, |key| key == KEY))
     }
 
+    /// Both, as one: what was before and after something.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self {
+            takes: self.takes.and(&other.takes),
+            frees: self.frees.and(&other.frees),
+            both: self.both.and(&other.both),
+        }
+    }
+
     /// The floor of these pairs, if those and no other requests were sent for them: a request that was sent twice, or for
     /// somebody else, would raise it and flatter what is measured against it.
     pub(super) fn of(pairs: &[(Duration, Duration)], seen: &Counts) -> Result<Self, Error> {
@@ -66,7 +75,8 @@ pub(super) async fn pair(client: &Client) -> Result<(Duration, Duration), Error>
     let me = AttributeValue::S("floor".to_owned());
     let request = || {
         let key = AttributeValue::S(KEY.to_owned());
-        let request = client.update_item().table_name(TABLE).key("key", key).expression_attribute_names("#owner", "owner");
+        let request =
+            client.update_item().table_name(TABLE).key("key", key).expression_attribute_names("#owner", "owner");
         request.expression_attribute_values(":owner", me.clone())
     };
     let failed = |error| Error::DynamoDb {
@@ -105,6 +115,13 @@ mod tests {
         assert_eq!(floor.request(), ms(7));
         assert_eq!(floor.requests(ms(21)), 3.0);
         assert_eq!(floor.told().map(|(_, times)| times.median()), [ms(8), ms(7)]);
+    }
+
+    #[test]
+    fn a_floor_before_and_one_after_are_one() {
+        let (before, after) = ([(ms(6), ms(5))], [(ms(8), ms(9))]);
+        let of = |pairs: &[_]| Floor::of(pairs, &counts(pairs.len(), pairs.len(), 0)).unwrap();
+        assert_eq!(of(&before).and(&of(&after)), of(&[before, after].concat()));
     }
 
     #[test]

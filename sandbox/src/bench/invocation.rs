@@ -64,7 +64,8 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<(Fl
     }
     let added = |id, what, times: Vec<Duration>, goal: f64| {
         let times: Times = times.into_iter().collect();
-        let note = format!("p50 {:.2} ms, p90 {:.2} requests", millis(times.median()), floor.requests(times.percentile(0.9)));
+        let note =
+            format!("p50 {:.2} ms, p90 {:.2} requests", millis(times.median()), floor.requests(times.percentile(0.9)));
         row(id, what, floor.requests(times.median()), Unit::RequestTimes)
             .at_most(goal)
             .beside(&floor, times.median())
@@ -73,6 +74,8 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<(Fl
     rows.push(added("before", "added before the handler, p50", before, 1.1));
     rows.push(added("after", "added after the handler, p50", after, 0.1));
     let note = format!("p99 {:.0} µs; {} calls in one handler", micros(checks.percentile(0.99)), checks.len());
-    rows.push(row("ensure_held", "`ensure_held`, p50", micros(checks.median()), Unit::Micros).at_most(100.0).note(note));
+    rows.push(
+        row("ensure_held", "`ensure_held`, p50", micros(checks.median()), Unit::Micros).at_most(100.0).note(note),
+    );
     Ok((floor, rows))
 }

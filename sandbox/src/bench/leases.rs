@@ -33,7 +33,9 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<Vec
             Row::new(Section::Leases, format!("{leases}.{id}"), format!("{leases} {plural}: {what}"), value, unit)
         };
         let resident = row("resident", "resident memory", used.resident_mib, Unit::Megabytes);
-        rows.push(resident.maybe_at_most((leases == 1).then_some(GOAL_MIB)).note(format!("most {:.1} MiB", used.most_mib)));
+        rows.push(
+            resident.maybe_at_most((leases == 1).then_some(GOAL_MIB)).note(format!("most {:.1} MiB", used.most_mib)),
+        );
         let share = used.processor.as_secs_f64() / watched.as_secs_f64() * 100.0;
         let each = used.processor.as_secs_f64() * 1e6 / used.renewals.max(1) as f64;
         let note = format!(
@@ -108,7 +110,8 @@ fn memory_mib(pid: i32, name: &str) -> Result<f64, Error> {
 fn processor_time(pid: i32) -> Result<Duration, Error> {
     let path = format!("/proc/{pid}/stat");
     let text = fs::read_to_string(&path).map_err(Error::io(format!("read {path}")))?;
-    let ticks = ticks(&text).ok_or_else(|| Error::io(format!("read {path}"))(std::io::ErrorKind::InvalidData.into()))?;
+    let ticks =
+        ticks(&text).ok_or_else(|| Error::io(format!("read {path}"))(std::io::ErrorKind::InvalidData.into()))?;
     Ok(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
 }
 

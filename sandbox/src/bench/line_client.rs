@@ -57,7 +57,9 @@ impl LineClient {
         let (read, write) = stream.into_split();
         let mut client = Self { from: LineReader::new(read), to: LineWriter::new(write), _served: served };
         let request_id = "bench".to_owned();
-        client.say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost: Vec::new() }).await?;
+        client
+            .say(&ToKeeper::Begin { versions: VersionRange::SPOKEN, request_id, deadline_ms, lost: Vec::new() })
+            .await?;
         match client.hear().await? {
             FromKeeper::Began { .. } => Ok(client),
             other => Err(unexpected("began", &other)),

@@ -6,7 +6,7 @@
 //!
 //! | file | what it is for |
 //! |---|---|
-//! | `plan`, `report`, `machine` | what is measured, what came of it, and on what |
+//! | `plan`, `report`, `table`, `machine` | what is measured, what came of it, and on what |
 //! | `ground`, `floor`, `statistics` | DynamoDB, its proxy and what passed; the floor; percentiles |
 //! | `answer`, `line_client`, `memory` | a function's answer; a session by hand; a store without DynamoDB |
 //! | `invocation`, `own`, `endings`, `vanished`, `renewals`, `leases`, `contention`, `overhead` | a section each |
@@ -27,6 +27,7 @@ mod plan;
 mod renewals;
 mod report;
 mod statistics;
+mod table;
 mod vanished;
 
 use std::{
@@ -34,11 +35,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use self::machine::Machine;
 pub use self::{
     plan::{Plan, Polling, Section},
     report::{FORMAT, Report, Row, Unit},
 };
-use self::machine::Machine;
 use crate::{
     Error,
     demo::{Failed, cargo_build},
@@ -81,12 +82,8 @@ pub async fn build() -> Result<BenchPrograms, Failed> {
 /// # Cancellation
 ///
 /// Dropping the future ends every process.
-pub async fn run(
-    plan: &Plan,
-    programs: &BenchPrograms,
-    tell: &mut (dyn FnMut(&str) + Send),
-) -> Result<Report, Error> {
-    plan.polling.field()?;
+pub async fn run(plan: &Plan, programs: &BenchPrograms, tell: &mut (dyn FnMut(&str) + Send)) -> Result<Report, Error> {
+    plan.check()?;
     let began = Instant::now();
     let mut machine = Machine::of_this_host();
     let (mut rows, mut floors) = (Vec::new(), Vec::new());

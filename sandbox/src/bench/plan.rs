@@ -78,7 +78,9 @@ impl FromStr for Section {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|section| section.name() == text);
-        found.ok_or_else(|| format!("there is no section {text:?}; take some of {}", Self::ALL.map(Self::name).join(", ")))
+        found.ok_or_else(|| {
+            format!("there is no section {text:?}; take some of {}", Self::ALL.map(Self::name).join(", "))
+        })
     }
 }
 
@@ -111,7 +113,8 @@ impl Polling {
     /// When the keepers of this build don't know it: they would silently do what they always do.
     pub(super) fn field(self) -> Result<Option<(&'static str, serde_json::Value)>, Error> {
         match self {
-            Self::Default | Self::Backoff => Ok(None),
+            Self::Default => Ok(None),
+            Self::Backoff => Ok(Some(("polling", serde_json::json!({ "first": 50, "max": 500 })))),
             Self::Tickets => {
                 let problem = "is `tickets`, which this build's keepers don't know; leave it out, or set `backoff`";
                 Err(Error::Setting { setting: "polling", problem: problem.to_owned() })
@@ -138,6 +141,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether all of it can be measured, before anything is.
+    ///
+    /// # Errors
+    ///
+    /// When a setting is one that this build can't serve, with what to set instead.
+    pub fn check(&self) -> Result<(), Error> {
+        self.polling.field().map(drop)
+    }
+
     /// A number of repetitions, or that for a quick run.
     pub(super) const fn times(&self, usual: usize, quick: usize) -> usize {
         if self.quick { quick } else { usual }

@@ -42,13 +42,8 @@ pub(super) fn measure() -> Result<Vec<Row>, Error> {
             let what = if known { "whose deadline is its end" } else { "without a known deadline" };
             let what = format!("renewals in a hold of {seconds} s {what}");
             let note = format!("besides {} acquisition and {} release", counted.acquisitions, counted.releases);
-            let row = Row::new(
-                Section::Renewals,
-                format!("{seconds}s.{id}"),
-                what,
-                counted.renewals as f64,
-                Unit::Requests,
-            );
+            let row =
+                Row::new(Section::Renewals, format!("{seconds}s.{id}"), what, counted.renewals as f64, Unit::Requests);
             rows.push(row.at_most(thirds).deterministic().note(note));
         }
     }

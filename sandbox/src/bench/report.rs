@@ -1,6 +1,6 @@
-//! What was measured: a row a figure, with its goal; as JSON, and as the table.
+//! What was measured: a row a figure, with its goal; as JSON.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ impl Unit {
         }
     }
 
-    fn show(self, value: f64) -> String {
+    pub(super) fn show(self, value: f64) -> String {
         match self {
             Self::Requests if value.fract() == 0.0 => format!("{value:.0}"),
             Self::Requests => format!("{value:.1}"),
@@ -89,7 +89,13 @@ pub struct Row {
 
 impl Row {
     /// A figure without a goal.
-    pub(super) fn new(section: Section, id: impl Into<String>, what: impl Into<String>, value: f64, unit: Unit) -> Self {
+    pub(super) fn new(
+        section: Section,
+        id: impl Into<String>,
+        what: impl Into<String>,
+        value: f64,
+        unit: Unit,
+    ) -> Self {
         let id = format!("{section}.{}", id.into());
         let (what, note) = (what.into(), String::new());
         Self { section, id, what, value, unit, goal: None, deterministic: false, in_requests: None, note }
@@ -177,48 +183,5 @@ impl Report {
             "rows": self.rows.iter().map(Row::to_json).collect::<Vec<_>>(),
             "missed": missed.iter().map(|row| row.id.clone()).collect::<Vec<_>>(),
         })
-    }
-}
-
-/// Markdown, which reads well on a terminal too.
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.machine)?;
-        let Plan { seed, latency, polling, quick, .. } = &self.plan;
-        let quick = if *quick { ", quick: few repetitions, short leases" } else { "" };
-        writeln!(
-            f,
-            "Seed {seed}, {} ms added to every request, polling {}{quick}. It took {:.0} s.\n",
-            millis(*latency),
-            polling.name(),
-            self.took.as_secs_f64()
-        )?;
-        writeln!(f, "| what | measured | in requests | goal | met | |\n|---|---:|---:|---:|---|---|")?;
-        for section in Section::ALL {
-            let rows: Vec<_> = self.rows.iter().filter(|row| row.section == section).collect();
-            if rows.is_empty() {
-                continue;
-            }
-            let floor = self.floors.iter().find(|(of, _)| *of == section).map(|(_, floor)| floor);
-            let floor = floor.map_or_else(String::new, |floor| format!("one request: {:.2} ms", millis(floor.request())));
-            writeln!(f, "| **{}** | | | | | {floor} |", section.title())?;
-            for row in rows {
-                let requests = row.in_requests.map_or_else(String::new, |requests| format!("{requests:.2}"));
-                let goal = row.goal.map_or_else(String::new, |goal| format!("≤ {}", row.unit.show(goal)));
-                let met = row.met().map_or("", |met| if met { "yes" } else { "**no**" });
-                let (what, value, note) = (&row.what, row.unit.show(row.value), &row.note);
-                writeln!(f, "| {what} | {value} | {requests} | {goal} | {met} | {note} |")?;
-            }
-        }
-        let missed = self.missed();
-        if missed.is_empty() {
-            return writeln!(f, "\nEvery goal was met.");
-        }
-        writeln!(f, "\nGoals that were missed:\n")?;
-        for row in missed {
-            let goal = row.goal.map_or_else(String::new, |goal| row.unit.show(goal));
-            writeln!(f, "- {} (`{}`): {} instead of at most {goal}", row.what, row.id, row.unit.show(row.value))?;
-        }
-        Ok(())
     }
 }

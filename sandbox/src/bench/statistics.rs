@@ -15,6 +15,11 @@ impl FromIterator<Duration> for Times {
 }
 
 impl Times {
+    /// These and those.
+    pub(super) fn and(&self, others: &Self) -> Self {
+        self.0.iter().chain(&others.0).copied().collect()
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.0.len()

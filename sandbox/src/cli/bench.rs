@@ -81,6 +81,7 @@ impl Bench {
     /// When the programs can't be built, something can't be measured, or an output can't be written to.
     pub(super) async fn run(self) -> Result<ExitCode, CommandError> {
         let plan = self.plan();
+        plan.check()?;
         if cfg!(debug_assertions) && !self.quick {
             eprint("This is a debug build; what it measures says little. Run it with `cargo run --release`.\n")?;
         }

@@ -83,6 +83,8 @@ async fn run(plan: &Plan, course: &Course) -> Result<(Floor, Figures, Counts), E
     let ended = || Error::io("wait for the contenders")(std::io::Error::other("their executor ended"));
     let told = receiver.await.map_err(|_| ended())??;
     let counts = ground.since(0, |of| of == key);
+    // A busy machine is not equally busy all the time.
+    let floor = floor.and(&Floor::measure(&ground, &client, plan.times(50, 20)).await?);
     let figures = Figures::of(&told, course.hold, floor.request());
     Ok((floor, figures, counts))
 }
