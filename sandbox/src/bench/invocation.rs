@@ -30,14 +30,16 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<(Fl
     environment.wait_until_idle().await?;
 
     let calls = plan.times(200, 20);
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut before, mut after, mut whole) = (Vec::new(), Vec::new(), Vec::new());
     let mark = ground.mark();
     let mut floors = Vec::new();
     for number in 0..calls {
         floors.push(super::floor::pair(&client).await?);
         // A row that is new, and one that was freed before.
         let id = if number % 2 == 0 { format!("new-{number}") } else { "again".to_owned() };
-        let answer = Answer::of(&environment.invoke(json!({ "id": id })).await)?;
+        let outcome = environment.invoke(json!({ "id": id })).await;
+        let answer = Answer::of(&outcome)?;
+        whole.push(outcome.took);
         before.push(answer.before());
         after.push(answer.after());
         // The row is freed behind the response.
@@ -73,6 +75,13 @@ pub(super) async fn measure(plan: &Plan, programs: &BenchPrograms) -> Result<(Fl
     };
     rows.push(added("before", "added before the handler, p50", before, 1.1));
     rows.push(added("after", "added after the handler, p50", after, 0.1));
+    let whole: Times = whole.into_iter().collect();
+    let waits = "what a caller waits for an answer, p50";
+    rows.push(
+        row("whole", waits, millis(whole.median()), Unit::Millis)
+            .beside(&floor, whole.median())
+            .note(format!("p90 {:.1} ms", millis(whole.percentile(0.9)))),
+    );
     let note = format!("p99 {:.0} µs; {} calls in one handler", micros(checks.percentile(0.99)), checks.len());
     rows.push(
         row("ensure_held", "`ensure_held`, p50", micros(checks.median()), Unit::Micros).at_most(100.0).note(note),

@@ -25,8 +25,7 @@ fn of(report: &Report, id: &str) -> f64 {
 async fn every_section_is_measured_and_what_it_counts_is_right() {
     let mut told = Vec::new();
     let programs = bench::build().await.unwrap();
-    let report =
-        bench::run(&plan(&Section::ALL), &programs, &mut |what| told.push(what.to_owned())).await.unwrap();
+    let report = bench::run(&plan(&Section::ALL), &programs, &mut |what| told.push(what.to_owned())).await.unwrap();
     // Two writes and no read, on rows that are new and on rows that were freed.
     let count = |id: &str| of(&report, id);
     assert_eq!((count("invocation.writes"), count("invocation.reads")), (2.0, 0.0), "{report}");

@@ -45,6 +45,8 @@ use crate::{Error, task::OwnedRuntime};
 const LEASE: Duration = Duration::from_secs(30);
 /// Between the last connection made and the first who comes.
 const BREATH: Duration = Duration::from_millis(100);
+/// How many there must be for fairness to mean something.
+const FAIR_FROM: usize = 10;
 
 /// Runs all courses.
 pub(super) async fn measure(plan: &Plan, tell: &mut (dyn FnMut(&str) + Send)) -> Result<(Floor, Vec<Row>), Error> {
@@ -147,7 +149,6 @@ fn rows_of(course: &Course, floor: &Floor, figures: &Figures, counts: &Counts) -
     );
     let units = counts.writes() as f64 + 0.2 * counts.reads() as f64;
     let longest = figures.waits.longest();
-    let fair = (course.plain && course.contenders >= 10).then_some(1.5);
     let mut rows = vec![
         row("total", "total over the serial minimum", figures.over_minimum(), Unit::Ratio)
             .maybe_at_most(of_total)
@@ -155,13 +156,22 @@ fn rows_of(course: &Course, floor: &Floor, figures: &Figures, counts: &Counts) -
         row("requests", "requests a contender", counts.all() as f64 / number, Unit::Requests)
             .maybe_at_most(usual.then_some(9.0))
             .note(format!("{counts}; {:.1} units a contender", units / number)),
-        row("handover", "release to next grant, p50", floor.requests(figures.handovers.median()), Unit::RequestTimes)
-            .maybe_at_most(usual.then_some(2.5))
-            .note(handovers),
-        row("longest_wait", "longest wait", longest.as_secs_f64(), Unit::Seconds).beside(floor, longest),
-        row("fairness", "longest wait of the first half over that of the last in line", figures.fairness, Unit::Ratio)
-            .maybe_at_most(fair),
     ];
+    // Where nobody waited, nothing was handed over.
+    if figures.handovers.len() > 0 {
+        let requests = floor.requests(figures.handovers.median());
+        rows.push(
+            row("handover", "release to next grant, p50", requests, Unit::RequestTimes)
+                .maybe_at_most(usual.then_some(2.5))
+                .note(handovers),
+        );
+    }
+    rows.push(row("longest_wait", "longest wait", longest.as_secs_f64(), Unit::Seconds).beside(floor, longest));
+    // Of few, chance alone decides who is first.
+    if course.contenders >= FAIR_FROM {
+        let what = "longest wait of the first half over that of the last in line";
+        rows.push(row("fairness", what, figures.fairness, Unit::Ratio).maybe_at_most(course.plain.then_some(1.5)));
+    }
     if course.wait < LEASE {
         rows.push(row("gave_up", "gave up", figures.gave_up as f64, Unit::Number));
     }
