@@ -15,7 +15,7 @@
 //! | `dynamodb` | the embedded DynamoDB, tables and rows |
 //! | `faults` | a proxy in front of DynamoDB that loses, delays and answers wrongly |
 //! | `lambda_api` | a stack's functions behind Lambda's and CloudFormation's own APIs |
-//! | `demo`, `soak` | what leasehold does, shown; what it withstands, counted |
+//! | `demo`, `soak`, `bench` | what leasehold does, shown; what it withstands, counted; what it costs, measured |
 //! | `event`, `names`, `log`, `timeline` | what happened, to be asserted and to be read |
 //! | `invocation`, `error` | what callers ask and get |
 //!
@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+pub mod bench;
 mod builder;
 pub mod demo;
 mod dynamodb;

@@ -56,6 +56,11 @@ impl Log {
         self.shared.count.send_replace(index + 1);
     }
 
+    /// The time by which events are noted, now.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.shared.started.elapsed()
+    }
+
     /// Adds a remark of your own.
     pub fn note(&self, text: impl Into<String>) {
         self.push(None, 0, EventKind::Note(text.into()));

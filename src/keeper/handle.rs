@@ -93,6 +93,12 @@ impl Keeper {
         Self { inner: Arc::new(Inner { shared, tasks: Tasks::new() }) }
     }
 
+    /// Draws jitter from this seed from here on, for measurements that are to repeat. Identities go on coming from the
+    /// kernel. Not where an environment may be restored from a snapshot: all its clones would wait alike.
+    pub fn seed_jitter(&self, seed: u64) {
+        self.inner.shared.seed_jitter(seed);
+    }
+
     /// Makes the connection to the store ahead of the first request.
     pub async fn warm_up(&self) {
         self.inner.shared.wire.warm_up().await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::any_store::AnyStore;
-use super::entropy::KernelEntropy;
+use super::entropy::KeeperEntropy;
 use super::home::{Home, SessionId};
 use super::queue::Queues;
 use super::standing::Standings;
@@ -48,6 +48,7 @@ pub(super) struct Shared {
 struct Memory {
     server_time: ServerTime,
     observations: Observations,
+    entropy: KeeperEntropy,
 }
 
 impl Shared {
@@ -71,7 +72,11 @@ impl Shared {
             standings,
             closing: watch::Sender::new(false),
             stopping: watch::Sender::new(false),
-            memory: Mutex::new(Memory { server_time: ServerTime::new(), observations: Observations::new() }),
+            memory: Mutex::new(Memory {
+                server_time: ServerTime::new(),
+                observations: Observations::new(),
+                entropy: KeeperEntropy::default(),
+            }),
             sessions: AtomicU64::new(0),
         }
     }
@@ -91,11 +96,15 @@ impl Shared {
     /// Calls a machine with the keeper's state around one event.
     pub(super) fn with_context<T>(&self, call: impl FnOnce(&mut Context<'_>) -> T) -> T {
         let mut memory = self.memory();
-        let Memory { server_time, observations } = &mut *memory;
+        let Memory { server_time, observations, entropy } = &mut *memory;
         // Read under the lock, so that the machines see time in one order.
         let now = self.clock.now();
         let client_is_warm = self.wire.is_warm(now);
-        call(&mut Context { now, server_time, observations, entropy: &mut KernelEntropy, client_is_warm })
+        call(&mut Context { now, server_time, observations, entropy, client_is_warm })
+    }
+
+    pub(super) fn seed_jitter(&self, seed: u64) {
+        self.memory().entropy.seed_jitter(seed);
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {

@@ -1,5 +1,6 @@
 //! The command line: its subcommands, its executor, and what its exit status means.
 
+mod bench;
 mod demo;
 mod duration;
 mod dynamodb;
@@ -50,6 +51,7 @@ enum Command {
     Invoke(Box<invoke::Invoke>),
     Demo(demo::Demo),
     Soak(Box<soak::Soak>),
+    Bench(bench::Bench),
     #[command(name = "dynamodb")]
     DynamoDb(dynamodb::DynamoDb),
     Serve(serve::Serve),
@@ -119,6 +121,7 @@ async fn run(cli: Cli) -> Result<ExitCode, CommandError> {
     match cli.command {
         Command::Invoke(invoke) => invoke.run(cli.color.is_on()).await,
         Command::Soak(soak) => soak.run().await,
+        Command::Bench(bench) => bench.run().await,
         Command::DynamoDb(dynamodb) => dynamodb.run().await,
         Command::Serve(serve) => serve.run().await,
         Command::Demo(demo) => Ok(demo.run(cli.color.is_on_for(io::stdout().is_terminal())).await?),

@@ -1,6 +1,7 @@
 //! The sandbox with real processes: every wait is for an event, with a generous limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+mod bench;
 mod command;
 mod command_tables;
 mod control;
