@@ -29,10 +29,13 @@ impl Connections {
 
     /// Reads the settings from the environment unless that was done, or they were given.
     pub(super) async fn config(&self) -> &SdkConfig {
-        let load = || {
+        let load = async || {
             let http = self.trust.client_for_credentials();
             let loader = aws_config::defaults(behavior()).http_client(http.clone());
-            credentials::chosen(loader, http).load()
+            let mut config = credentials::chosen(loader, http).load().await.into_builder();
+            // That one is the credentials': each set of connections has a client of its own.
+            config.set_http_client(None);
+            config.build()
         };
         self.config.get_or_init(load).await
     }
@@ -59,7 +62,7 @@ impl Connections {
             .timeout_config(TimeoutConfig::disabled())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .identity_cache(IdentityCache::lazy().build())
-            .http_client(self.trust.client())
+            .http_client(config.http_client().unwrap_or_else(|| self.trust.client()))
             .build()
     }
 
