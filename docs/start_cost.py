@@ -183,7 +183,8 @@ class Handler:
         versions = {"min": 1, "max": 1}
         self.ask({"type": "begin", "versions": versions, "request_id": request_id, "deadline_ms": deadline}, "began")
         self.ask({
-            "type": "acquire", "id": 1, "key": "k", "lease_ms": 30_000, "wait_ms": 2_000, "max_hold_ms": 900_000, "holder": {},
+            "type": "acquire", "id": 1, "key": "k", "lease_ms": 30_000, "wait_ms": 2_000, "max_hold_ms": 900_000,
+            "holder": {"function": "f", "version": "1", "request_id": request_id, "template": "k"},
             "table": {"name": "locks", "key_attribute": "key"},
         }, "granted")
 
@@ -199,9 +200,9 @@ def run(program, endpoint, variables, quota, thaw):
             "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{listener.getsockname()[1]}", "LEASEHOLD_SOCKET": str(handlers),
             "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not a secret",
             "AWS_SESSION_TOKEN": "t" * 800, "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "LEASEHOLD_TABLE": "locks",
-            "AWS_EC2_METADATA_DISABLED": "true", "LEASEHOLD_LOG": "error", "LEASEHOLD_METRICS": "off", **variables,
+            "AWS_EC2_METADATA_DISABLED": "true", "LEASEHOLD_LOG": os.environ.get("LEASEHOLD_LOG", "error"), "LEASEHOLD_METRICS": "off", **variables,
         }
-        process = subprocess.Popen([program], env=environment, preexec_fn=group.enter, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([program], env=environment, preexec_fn=group.enter, stdout=2)
         began = time.monotonic()
         measured = {}
         try:
@@ -234,8 +235,8 @@ def first_grant(api, group, handlers, name, request_id):
     handler = Handler(handlers)
     handler.grant(request_id)
     took = {name: (time.monotonic() - began) * 1000, f"{name} cpu": group.used() - used}
-    handler.ask({"type": "release", "id": 1}, "released")
-    handler.stream.close()
+    handler.ask({"type": "release", "id": 1, "reason": "finished"}, "released")
+    handler.stream.shutdown(socket.SHUT_RDWR)
     api.wait("next")
     return took
 

@@ -22,6 +22,9 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::shared::IntoShared;
 use rustls::CertificateError;
 
+#[cfg(test)]
+mod tests;
+
 /// Those of Amazon Trust Services: <https://www.amazontrust.com/repository/>.
 const AMAZON: &[u8] = include_bytes!("amazon_roots.pem");
 
