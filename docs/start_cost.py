@@ -200,9 +200,9 @@ def run(program, endpoint, variables, quota, thaw):
             "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{listener.getsockname()[1]}", "LEASEHOLD_SOCKET": str(handlers),
             "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "not a secret",
             "AWS_SESSION_TOKEN": "t" * 800, "AWS_ENDPOINT_URL_DYNAMODB": endpoint, "LEASEHOLD_TABLE": "locks",
-            "AWS_EC2_METADATA_DISABLED": "true", "LEASEHOLD_LOG": os.environ.get("LEASEHOLD_LOG", "error"), "LEASEHOLD_METRICS": "off", **variables,
+            "AWS_EC2_METADATA_DISABLED": "true", "LEASEHOLD_LOG": "error", "LEASEHOLD_METRICS": "off", **variables,
         }
-        process = subprocess.Popen([program], env=environment, preexec_fn=group.enter, stdout=2)
+        process = subprocess.Popen([program], env=environment, preexec_fn=group.enter, stdout=subprocess.DEVNULL)
         began = time.monotonic()
         measured = {}
         try:
@@ -252,18 +252,15 @@ def certificates(roots):
     """A server's certificate and the file of root certificates that vouch for it, as large as was asked for."""
     key, request, certificate = WORK / "key.pem", WORK / "request.pem", WORK / "certificate.pem"
     authority, authority_key, file = WORK / "authority.pem", WORK / "authority-key.pem", WORK / f"roots-{roots}.pem"
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    openssl = ["openssl"]
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     # As DynamoDB's: RSA all the way up.
     rsa = ["-newkey", "rsa:2048", "-nodes"]
-    del curve
-    subprocess.run([*openssl, "req", "-x509", *rsa, "-keyout", authority_key, "-out", authority, "-subj", "/CN=authority",
+    subprocess.run(["openssl", "req", "-x509", *rsa, "-keyout", authority_key, "-out", authority, "-subj", "/CN=authority",
                     "-days", "30"], **quiet)
-    subprocess.run([*openssl, "req", *rsa, "-keyout", key, "-out", request, "-subj", "/CN=localhost"], **quiet)
+    subprocess.run(["openssl", "req", *rsa, "-keyout", key, "-out", request, "-subj", "/CN=localhost"], **quiet)
     extensions = WORK / "extensions"
     extensions.write_text("subjectAltName=DNS:localhost\n")
-    subprocess.run([*openssl, "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial",
+    subprocess.run(["openssl", "x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial",
                     "-out", certificate, "-days", "30", "-extfile", extensions], **quiet)
     system = pathlib.Path("/etc/ssl/certs/ca-certificates.crt").read_text() if roots == "system" else ""
     file.write_text(system + authority.read_text())
@@ -278,7 +275,7 @@ def main():
     parser.add_argument("--runs", type=int, default=21)
     parser.add_argument("--quota", type=float, default=0, help="processors that the extension gets; all by default")
     parser.add_argument("--tls", action="store_true", help="DynamoDB is reached over TLS")
-    parser.add_argument("--roots", choices=["one", "system"], default="one", help="which root certificates SSL_CERT_FILE has")
+    parser.add_argument("--roots", choices=["one", "system"], default="one", help="which root certificates are trusted beside the test's own: none, or the system's")
     parser.add_argument("--thaw", type=float, default=0, help="also freeze for so many seconds and take a lock after that")
     options = parser.parse_args()
 
@@ -289,7 +286,10 @@ def main():
     context, file = certificates(options.roots) if options.tls else (None, None)
     listener = serve(dynamodb, context)
     endpoint = f"{'https' if options.tls else 'http'}://localhost:{listener.getsockname()[1]}"
-    variables = {"SSL_CERT_FILE": str(file)} if file else {}
+    empty = WORK / "none"
+    empty.mkdir(exist_ok=True)
+    # Both: where one is set, the system's own place is still looked at for the other.
+    variables = {"SSL_CERT_FILE": str(file), "SSL_CERT_DIR": str(empty)} if file else {}
 
     programs = {"no-op": str(noop)}
     for program in options.programs:
