@@ -59,7 +59,10 @@ fn written(function: &str, digest: &[u8]) -> LockKey {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let digits = digits.filter_map(|digit| DIGITS.get(usize::from(digit))).map(|digit| char::from(*digit));
-    LockKey::of_short_text(function.chars().chain(digits).collect())
+    let mut text = String::with_capacity(function.len() + 2 * digest.len());
+    text.push_str(function);
+    text.extend(digits);
+    LockKey::of_short_text(text)
 }
 
 /// Without the secret.

@@ -40,7 +40,8 @@ fn plain(set: impl Fn(&str) -> bool, is: impl Fn(&str, &str) -> bool) -> Option<
     // What the SDK's chain would ask before the container.
     let before = ["AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];
     let endpoint = set("AWS_CONTAINER_CREDENTIALS_FULL_URI") || set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    let container = is("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start") && endpoint && !before.iter().any(|name| set(name));
+    let container =
+        is("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start") && endpoint && !before.iter().any(|name| set(name));
     container.then_some(Plain::Container)
 }
 
@@ -57,7 +58,11 @@ mod tests {
     fn keys_in_variables_leave_no_doubt() {
         let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
         assert_eq!(found(&keys), Some(Plain::Variables));
-        assert_eq!(found(&[&keys[..], &[("AWS_PROFILE", "p")]].concat()), Some(Plain::Variables), "as in the SDK's chain");
+        assert_eq!(
+            found(&[&keys[..], &[("AWS_PROFILE", "p")]].concat()),
+            Some(Plain::Variables),
+            "as in the SDK's chain"
+        );
         assert_eq!(found(&keys[..1]), None);
         assert_eq!(found(&[keys[0], ("AWS_SECRET_ACCESS_KEY", "")]), None);
     }

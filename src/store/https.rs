@@ -106,7 +106,9 @@ impl Trusting {
         }
         let answer = self.by_system().call(again).await;
         if answer.is_ok() && !self.trust.by_system.swap(true, Ordering::Relaxed) {
-            tracing::info!("not Amazon's own certificate but one that this system trusts is at the endpoint, or before it");
+            tracing::info!(
+                "not Amazon's own certificate but one that this system trusts is at the endpoint, or before it"
+            );
         }
         answer
     }

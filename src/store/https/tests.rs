@@ -10,7 +10,7 @@ use std::thread;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
@@ -26,8 +26,9 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Self {
+    fn start(authority: &str) -> Self {
         let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, authority);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
         let key = KeyPair::generate().unwrap();
@@ -125,14 +126,14 @@ fn outcome(server: &Server, system: &str) -> String {
 
 #[test]
 fn the_systems_certificates_are_asked_where_amazons_do_not_vouch() {
-    let server = Server::start();
+    let server = Server::start("one");
     assert_eq!(outcome(&server, &server.authority), "true true [Ok(()), Ok(())]");
     assert_eq!(*server.requests.lock().unwrap(), 2, "each request was sent once");
 }
 
 #[test]
 fn nobody_is_believed_whom_nobody_vouches_for() {
-    let (server, other) = (Server::start(), Server::start());
+    let (server, other) = (Server::start("one"), Server::start("another"));
     let outcome = outcome(&server, &other.authority);
     assert!(outcome.starts_with("true false [Err(") && outcome.matches("UnknownIssuer").count() == 2, "{outcome}");
     assert_eq!(*server.requests.lock().unwrap(), 0);
