@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::{Digest as _, Sha256};
+use hmac_sha256::{HMAC, Hash};
 
 use super::lock_key::LockKey;
 
@@ -29,7 +28,7 @@ use super::lock_key::LockKey;
 /// ```
 #[derive(Clone)]
 pub struct KeyHash {
-    secret: Option<Hmac<Sha256>>,
+    secret: Option<Box<[u8]>>,
 }
 
 impl KeyHash {
@@ -42,8 +41,7 @@ impl KeyHash {
     /// HMAC-SHA-256 with this secret: whoever shares locks needs the same one.
     #[must_use]
     pub fn with_secret(secret: &str) -> Self {
-        // HMAC takes a secret of any length.
-        Self { secret: Hmac::new_from_slice(secret.as_bytes()).ok() }
+        Self { secret: Some(secret.as_bytes().into()) }
     }
 
     /// The hash of a key without its namespace: the name of the function, a colon, and 64 hexadecimal digits.
@@ -51,12 +49,8 @@ impl KeyHash {
     pub fn of(&self, key: &LockKey) -> LockKey {
         let text = key.as_str().as_bytes();
         match &self.secret {
-            None => written("sha256:", &Sha256::digest(text)),
-            Some(secret) => {
-                let mut mac = secret.clone();
-                mac.update(text);
-                written("hmac-sha256:", &mac.finalize().into_bytes())
-            }
+            None => written("sha256:", &Hash::hash(text)),
+            Some(secret) => written("hmac-sha256:", &HMAC::mac(text, secret)),
         }
     }
 }
@@ -65,10 +59,13 @@ fn written(function: &str, digest: &[u8]) -> LockKey {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let digits = digits.filter_map(|digit| DIGITS.get(usize::from(digit))).map(|digit| char::from(*digit));
-    LockKey::of_short_text(function.chars().chain(digits).collect())
+    let mut text = String::with_capacity(function.len() + 2 * digest.len());
+    text.push_str(function);
+    text.extend(digits);
+    LockKey::of_short_text(text)
 }
 
-/// Neither the secret nor what was derived from it.
+/// Without the secret.
 impl fmt::Debug for KeyHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyHash").field("has_secret", &self.secret.is_some()).finish_non_exhaustive()

@@ -10,22 +10,34 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, StalledStreamProt
 use aws_sdk_dynamodb::{Client, Config};
 use tokio::sync::{OnceCell, watch};
 
+use super::credentials;
+use super::https::Trust;
+
 /// The connections in use now, and how to make new ones.
 #[derive(Debug)]
 pub(super) struct Connections {
     config: OnceCell<SdkConfig>,
+    trust: Trust,
     current: Mutex<Arc<Connection>>,
 }
 
 impl Connections {
     /// None yet: the first request makes one, and reads the settings from the environment unless they are given.
     pub(super) fn new(config: Option<SdkConfig>) -> Self {
-        Self { config: OnceCell::new_with(config), current: Mutex::default() }
+        Self { config: OnceCell::new_with(config), trust: Trust::from_env(), current: Mutex::default() }
     }
 
     /// Reads the settings from the environment unless that was done, or they were given.
     pub(super) async fn config(&self) -> &SdkConfig {
-        self.config.get_or_init(|| aws_config::defaults(behavior()).load()).await
+        let load = async || {
+            let http = self.trust.client_for_credentials();
+            let loader = aws_config::defaults(behavior()).http_client(http.clone());
+            let mut config = credentials::chosen(loader, http).load().await.into_builder();
+            // That one is the credentials': each set of connections has a client of its own.
+            config.set_http_client(None);
+            config.build()
+        };
+        self.config.get_or_init(load).await
     }
 
     /// What the next request is to be sent by.
@@ -33,10 +45,25 @@ impl Connections {
         Arc::clone(&self.current.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The client of a connection, made at its first use: that loads the system's root certificates.
+    /// The client of a connection, made at its first use.
     pub(super) async fn client<'a>(&self, connection: &'a Connection) -> &'a Client {
         let config = self.config().await;
-        connection.client.get_or_init(|| Client::from_conf(client_config(config)))
+        connection.client.get_or_init(|| Client::from_conf(self.client_config(config)))
+    }
+
+    /// The protocol alone retries and limits time, for only it knows what an unknown outcome means.
+    ///
+    /// Credentials are asked for anew with each set of connections: a clone of a snapshot must not go on with those of its
+    /// original, and connections are given up after every long silence.
+    fn client_config(&self, config: &SdkConfig) -> Config {
+        aws_sdk_dynamodb::config::Builder::from(config)
+            .behavior_version(behavior())
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(TimeoutConfig::disabled())
+            .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+            .identity_cache(IdentityCache::lazy().build())
+            .http_client(config.http_client().unwrap_or_else(|| self.trust.client()))
+            .build()
     }
 
     /// Lets later requests go by new connections, with credentials that are asked for anew, unless they do already. What
@@ -78,20 +105,6 @@ impl Connection {
             let _ = given_up.wait_for(|given_up| *given_up).await;
         }
     }
-}
-
-/// The protocol alone retries and limits time, for only it knows what an unknown outcome means.
-///
-/// Credentials are asked for anew with each set of connections: a clone of a snapshot must not go on with those of its
-/// original, and connections are given up after every long silence.
-fn client_config(config: &SdkConfig) -> Config {
-    aws_sdk_dynamodb::config::Builder::from(config)
-        .behavior_version(behavior())
-        .retry_config(RetryConfig::disabled())
-        .timeout_config(TimeoutConfig::disabled())
-        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
-        .identity_cache(IdentityCache::lazy().build())
-        .build()
 }
 
 /// The SDK's defaults that this crate was written against.

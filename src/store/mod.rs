@@ -2,12 +2,15 @@
 //!
 //! [`DynamoDb`] keeps them in DynamoDB tables. What a row looks like and by which condition it is written is a format's
 //! business (`row_format`, and a file a format); what an error means is sorted in one place (`errors`); a set of connections is
-//! given up as a whole (`connection`).
+//! given up as a whole (`connection`); whose certificates it believes stands in `https`, whose credentials it signs with in
+//! `credentials`.
 
 mod attributes;
 mod connection;
+mod credentials;
 mod dynamodb;
 mod errors;
+mod https;
 mod leasehold_state_v1;
 mod leasehold_v1;
 mod pydynox_v1;

@@ -13,6 +13,7 @@ mod managed;
 mod metrics;
 mod modes;
 mod redeliveries;
+mod requests;
 mod scenes;
 mod scheduled;
 mod stage;
