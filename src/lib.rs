@@ -123,6 +123,7 @@ pub mod budget;
 pub mod clock;
 pub mod error;
 // Its examples take these features; without them they are not run, and the chapters are there all the same.
+#[cfg_attr(docsrs, doc(auto_cfg = false))]
 #[cfg(any(not(doctest), all(feature = "dynamodb", feature = "http", feature = "in-process", feature = "testing")))]
 pub mod guide;
 #[doc(hidden)]
