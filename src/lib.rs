@@ -112,6 +112,8 @@
 //! There are more public modules, which this documentation does not show: the layer's peers (the extension, the sandbox
 //! and their tests) use them. A handler needs none of them, and they may change with any release. Clients in other
 //! languages go by `docs/session.md`.
+// Set by docs.rs, whose compiler marks what needs a feature.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 // `doc(hidden)`: for the layer's peers, which are released together with it. What handlers see of these modules is
@@ -122,6 +124,7 @@ pub mod budget;
 pub mod clock;
 pub mod error;
 // Its examples take these features; without them they are not run, and the chapters are there all the same.
+#[cfg_attr(docsrs, doc(auto_cfg = false))]
 #[cfg(any(not(doctest), all(feature = "dynamodb", feature = "http", feature = "in-process", feature = "testing")))]
 pub mod guide;
 #[doc(hidden)]
