@@ -64,7 +64,7 @@ enum Came {
     },
     Unchanged,
     /// Somebody else's, or nobody's.
-    Passed(FoundRow),
+    Passed(Box<FoundRow>),
 }
 
 impl Show {
@@ -203,7 +203,7 @@ async fn observe(
             Row::Held(held) if held.owner == first.owner => {
                 return Ok(Observed { watched, came: Came::Renewed { within: since_unchanged.elapsed() } });
             }
-            _ => return Ok(Observed { watched, came: Came::Passed(seen) }),
+            _ => return Ok(Observed { watched, came: Came::Passed(Box::new(seen)) }),
         }
     }
 }
@@ -241,7 +241,7 @@ impl Observed {
         let (came, within) = match &self.came {
             Came::Renewed { within } => ("renewed", Some(millis(*within))),
             Came::Unchanged => ("unchanged", None),
-            Came::Passed(FoundRow { row: Row::Held(_), .. }) => ("handed_on", None),
+            Came::Passed(now) if matches!(now.row, Row::Held(_)) => ("handed_on", None),
             Came::Passed(_) => ("given_back", None),
         };
         json!({ "came": came, "watched_ms": millis(self.watched), "renewed_within_ms": within })

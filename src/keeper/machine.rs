@@ -89,6 +89,7 @@ impl Machine {
     /// Gives up, or gives back whatever became of the work.
     pub(super) fn handle_unwanted(&mut self, cx: &mut Context<'_>) {
         match self {
+            Self::InLine(in_line) => in_line.end(Verdict::Cancelled),
             Self::Contending(contender) => contender.handle_cancel(cx),
             Self::Holding(holder) => holder.handle_unwanted(cx),
         }

@@ -36,7 +36,8 @@ pub(super) struct Asked {
     pub(super) key: String,
     pub(super) lease: Duration,
     pub(super) wait: Duration,
-    pub(super) polling: Option<(&'static str, Value)>,
+    /// What its `acquire` says of how to wait.
+    pub(super) polling: Option<Value>,
 }
 
 impl LineClient {
@@ -121,8 +122,8 @@ impl Asked {
             "table": { "name": TABLE, "key_attribute": "key" },
             "holder": { "function": "bench", "version": "1", "request_id": id.to_string(), "template": "bench:{id}" },
         });
-        if let Some((name, value)) = &self.polling {
-            line[*name] = value.clone();
+        if let Some(delays) = &self.polling {
+            line["polling"] = delays.clone();
         }
         serde_json::from_value(line).map_err(|error| Error::io("ask for a lease")(io::Error::other(error)))
     }

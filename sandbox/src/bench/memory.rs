@@ -55,17 +55,17 @@ impl Memory {
                 state.counted.acquisitions += 1;
                 let version = Version::Counter(at.as_millis() + 1);
                 state.held.insert(lock.key.clone(), (*owner, version));
-                Outcome::Written { version }
+                Outcome::written(version)
             }
             Request::Renew { owner, version, new_version, .. } if held == Some((*owner, *version)) => {
                 state.counted.renewals += 1;
                 state.held.insert(lock.key.clone(), (*owner, *new_version));
-                Outcome::Written { version: *new_version }
+                Outcome::written(*new_version)
             }
             Request::Release { owners, .. } if held.is_some_and(|(owner, _)| owners.contains(&owner)) => {
                 state.counted.releases += 1;
                 state.held.remove(&lock.key);
-                Outcome::Written { version: Version::Counter(0) }
+                Outcome::written(Version::Counter(0))
             }
             _ => Outcome::Failed(Failure::new(FailureKind::Rejected, "nobody else is here to be in the way")),
         }

@@ -2,8 +2,6 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use crate::Error;
-
 /// A part of the bench, by itself to be chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
@@ -87,39 +85,25 @@ impl FromStr for Section {
 /// How contenders wait for a key that is held.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Polling {
-    /// As the library does where nothing is set.
+    /// By a ticket's place in the queue, as the library does where nothing is set.
     #[default]
-    Default,
+    Tickets,
     /// A delay that doubles, with jitter.
     Backoff,
-    /// By a ticket's place in the queue.
-    Tickets,
 }
 
 impl Polling {
     /// Its name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Default => "default",
-            Self::Backoff => "backoff",
             Self::Tickets => "tickets",
+            Self::Backoff => "backoff",
         }
     }
 
-    /// The field that asks for it in a session's `acquire`, if one is needed.
-    ///
-    /// # Errors
-    ///
-    /// When the keepers of this build don't know it: they would silently do what they always do.
-    pub(super) fn field(self) -> Result<Option<(&'static str, serde_json::Value)>, Error> {
-        match self {
-            Self::Default => Ok(None),
-            Self::Backoff => Ok(Some(("polling", serde_json::json!({ "first": 50, "max": 500 })))),
-            Self::Tickets => {
-                let problem = "is `tickets`, which this build's keepers don't know; leave it out, or set `backoff`";
-                Err(Error::Setting { setting: "polling", problem: problem.to_owned() })
-            }
-        }
+    /// The delays that ask for it in a session's `acquire`, where it is not what a keeper does anyway.
+    pub(super) fn delays(self) -> Option<serde_json::Value> {
+        (self == Self::Backoff).then(|| serde_json::json!({ "first": 50, "max": 500 }))
     }
 }
 
@@ -141,15 +125,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether all of it can be measured, before anything is.
-    ///
-    /// # Errors
-    ///
-    /// When a setting is one that this build can't serve, with what to set instead.
-    pub fn check(&self) -> Result<(), Error> {
-        self.polling.field().map(drop)
-    }
-
     /// A number of repetitions, or that for a quick run.
     pub(super) const fn times(&self, usual: usize, quick: usize) -> usize {
         if self.quick { quick } else { usual }

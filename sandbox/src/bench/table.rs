@@ -122,7 +122,7 @@ mod tests {
             quick: false,
             latency: Duration::from_millis(5),
             contenders: vec![50],
-            polling: Polling::Default,
+            polling: Polling::Tickets,
         };
         Report { plan, machine: Machine::default(), floors: Vec::new(), took: Duration::from_secs(61), rows }
     }

@@ -13,7 +13,7 @@ fn plan(sections: &[Section]) -> Plan {
         quick: true,
         latency: Duration::from_millis(5),
         contenders: vec![3],
-        polling: Polling::Default,
+        polling: Polling::Tickets,
     }
 }
 

@@ -71,7 +71,7 @@ async fn run(plan: &Plan, course: &Course) -> Result<(Floor, Figures, Counts), E
     let executor = OwnedRuntime::new("contenders").map_err(Error::io("start the contenders' threads"))?;
     let mut dice = Rng::with_seed(plan.seed);
     let key = format!("{KEYS}wanted");
-    let asked = Asked { key: key.clone(), lease: LEASE, wait: course.wait, polling: plan.polling.field()? };
+    let asked = Asked { key: key.clone(), lease: LEASE, wait: course.wait, polling: plan.polling.delays() };
     let (starts, kills) = (course.starts(&mut dice), course.kills(floor.request(), &mut dice));
     let drawn: Vec<_> = starts.into_iter().zip(kills).collect();
     let number = if course.one_keeper { 1 } else { course.contenders };
