@@ -7,15 +7,17 @@ use serde_json::json;
 
 use crate::ended::{Ended, STATUS, Stop};
 use crate::output;
+use crate::polling::looks;
 use crate::prices::{Prices, number, usd};
 use crate::text::{count, span};
 
 /// Work out what locking costs: requests for each invocation, for a million of them, and for the waits.
 ///
 /// An invocation that finds its key free writes twice, to take and to free; its lease is renewed every third of its length,
-/// but only while the work lasts. One that waits has its first write refused, looks (a read) after 50, 100, 200, 400 and then
-/// every 500 ms, and writes once more. Each of them counts whole units: 1 KB for a write, 4 KB for a consistent read. Not
-/// counted: storage, data transfer, and one read whenever an environment starts.
+/// but only while the work lasts. One that waits has its first write refused, takes a ticket with another, looks (a read) until
+/// its turn has come, eight times or more while the work before it lasts but at most every 100 ms, and writes once more.
+/// Each of them counts whole units: 1 KB for a write, 4 KB for a consistent read. Not counted: storage, data transfer, and one
+/// read whenever an environment starts.
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
@@ -61,22 +63,6 @@ fn part(text: &str) -> Result<f64, String> {
     crate::prices::amount(text).ok().filter(|part| *part <= 1.0).ok_or_else(|| format!("{text:?} is not from 0 to 1"))
 }
 
-/// How many looks a wait takes: after 50 ms, then twice as long each time up to every 500 ms, as the default polling goes.
-pub(crate) fn looks(wait: Duration) -> u64 {
-    let (mut at, mut delay, mut looks) = (Duration::ZERO, Duration::from_millis(50), 0);
-    let longest = Duration::from_millis(500);
-    while at + delay <= wait {
-        if delay == longest {
-            let left = (wait - at).as_millis() / longest.as_millis();
-            return looks + u64::try_from(left).unwrap_or(u64::MAX);
-        }
-        at += delay;
-        delay = (delay * 2).min(longest);
-        looks += 1;
-    }
-    looks
-}
-
 /// How many renewals work of this length takes.
 pub(crate) fn renewals(work: Duration, lease: Duration) -> u64 {
     let third = (lease.as_millis() / 3).max(1);
@@ -89,10 +75,10 @@ impl Cost {
         if self.lease.is_zero() {
             return Err(Stop::Usage("--lease is 0: give the lease's length, such as 30s".to_owned()));
         }
-        let (renewals, looks) = (renewals(self.work, self.lease), looks(self.wait));
+        let (renewals, looks) = (renewals(self.work, self.lease), looks(self.work, self.wait));
         let write_units = f64::from(self.row_bytes.div_ceil(1_024));
         let read_units = f64::from(self.row_bytes.div_ceil(4_096));
-        let writes = 2.0 + renewals as f64 + self.waiting;
+        let writes = 2.0 + renewals as f64 + 2.0 * self.waiting;
         let reads = self.waiting * looks as f64;
         let locks = self.invocations as f64 * self.locks;
         let items = [
@@ -112,7 +98,7 @@ impl Cost {
         let (work, lease, waiting) = (span(self.work), span(self.lease), self.waiting);
         output::line("for each lock")?;
         output::line(&format!(
-            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × 1 refused = {}",
+            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × 2 (refused, ticket) = {}",
             number(writes)
         ))?;
         output::line(&format!(
@@ -136,14 +122,6 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn looks_follow_the_default_polling() {
-        for (wait_ms, expected) in [(0, 0), (49, 0), (50, 1), (350, 3), (750, 4), (1_250, 5), (1_750, 6), (60_750, 124)]
-        {
-            assert_eq!(looks(Duration::from_millis(wait_ms)), expected, "{wait_ms} ms");
-        }
-    }
 
     #[test]
     fn a_renewal_is_due_every_third_of_the_lease() {

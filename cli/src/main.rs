@@ -24,6 +24,7 @@ mod list;
 mod lock;
 mod options;
 mod output;
+mod polling;
 mod prices;
 mod report;
 mod show;

@@ -39,7 +39,7 @@ async fn a_refused_invocation_that_does_not_wait_takes_one_write() {
 }
 
 #[tokio::test]
-async fn an_invocation_that_waits_reads_until_the_key_is_free_and_writes_only_then() {
+async fn an_invocation_that_waits_takes_one_ticket_and_reads_until_the_key_is_free() {
     let sandbox = start(function("locked").await.fault_proxy(true).env("LEASEHOLD_MAX_WAIT", "25s")).await;
     hold_elsewhere(&sandbox, "jobs:a").await;
     let invocation = sandbox.start_invocation(json!({ "id": "a" }));
@@ -53,5 +53,5 @@ async fn an_invocation_that_waits_reads_until_the_key_is_free_and_writes_only_th
     assert!(invocation.outcome().await.is_success(), "{}", sandbox.log().timeline());
     sandbox.environment(0).wait_until_idle().await.unwrap();
     let writes: Vec<_> = asked(&sandbox, "jobs:a").into_iter().filter(|step| *step != Step::Read).collect();
-    assert_eq!(writes, [Step::Acquire, Step::Acquire, Step::Release]);
+    assert_eq!(writes, [Step::Acquire, Step::Ticket, Step::Acquire, Step::Release]);
 }

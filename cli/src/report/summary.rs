@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::metrics::Metrics;
 use super::spread::Spread;
 use super::tally::{Tally, total};
-use crate::cost::{looks, renewals};
+use crate::cost::renewals;
+use crate::polling::looks;
 use crate::prices::{Item, Prices};
 
 /// Everything that was read.
@@ -117,8 +118,10 @@ impl Read {
             // By the mean: what the lines don't tell is estimated anyway.
             let mean = |spread: &Spread| spread.sum_ms().checked_div(spread.count()).unwrap_or(0);
             let renewed = events.held.count() * renewals(Duration::from_millis(mean(&events.held)), lease);
-            let reads = events.waits.count() * looks(Duration::from_millis(mean(&events.waits)));
-            ((events.attempts + releases + renewed) as f64, reads as f64)
+            let (held, waited) = (mean(&events.held), mean(&events.waits));
+            let reads = events.waits.count() * looks(Duration::from_millis(held), Duration::from_millis(waited));
+            // Each that waits takes a ticket as well.
+            ((events.attempts + events.waits.count() + releases + renewed) as f64, reads as f64)
         };
         [prices.writes(writes), prices.reads(reads), prices.waits(waited as f64 / 1_000.0)]
     }
