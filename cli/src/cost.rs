@@ -7,17 +7,17 @@ use serde_json::json;
 
 use crate::ended::{Ended, STATUS, Stop};
 use crate::output;
-use crate::polling::looks;
 use crate::prices::{Prices, number, usd};
 use crate::text::{count, span};
 
 /// Work out what locking costs: requests for each invocation, for a million of them, and for the waits.
 ///
 /// An invocation that finds its key free writes twice, to take and to free; its lease is renewed every third of its length,
-/// but only while the work lasts. One that waits has its first write refused, takes a ticket with another, looks (a read) until
-/// its turn has come, eight times or more while the work before it lasts but at most every 100 ms, and writes once more.
-/// Each of them counts whole units: 1 KB for a write, 4 KB for a consistent read. Not counted: storage, data transfer, and one
-/// read whenever an environment starts.
+/// but only while the work lasts. One that waits has its first write refused, writes a ticket, looks (a read) the more seldom the
+/// longer the key is held, in the end ten times a second, and writes once more: as who is next in line does. Who is far from its
+/// turn looks less often, and by `LEASEHOLD_POLLING=backoff` nobody writes a ticket or looks more than twice a second. Each of
+/// them counts whole units: 1 KB for a write, 4 KB for a consistent read. Not counted: storage, data transfer, and one read
+/// whenever an environment starts.
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
@@ -63,6 +63,36 @@ fn part(text: &str) -> Result<f64, String> {
     crate::prices::amount(text).ok().filter(|part| *part <= 1.0).ok_or_else(|| format!("{text:?} is not from 0 to 1"))
 }
 
+/// What a request takes, about.
+const REQUEST: Duration = Duration::from_millis(5);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many looks a wait takes for a key that is usually held for `hold`, as the default polling goes where nobody else waits:
+/// a pause is an eighth of that hold while it lasts, and of the time for which the key was seen held afterwards.
+pub(crate) fn looks(wait: Duration, hold: Duration) -> u64 {
+    // A write is refused, and a ticket is written.
+    let (mut at, mut looks) = (REQUEST * 2, 0);
+    if wait <= at {
+        return 0;
+    }
+    loop {
+        let seen = at - REQUEST;
+        let usual = if seen < hold { hold / 8 } else { Duration::ZERO };
+        let pause = usual.max(seen / 8).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        if pause == LONGEST_PAUSE && seen / 8 >= LONGEST_PAUSE {
+            let left = wait.saturating_sub(at).as_millis() / (LONGEST_PAUSE + REQUEST).as_millis();
+            return looks + u64::try_from(left).unwrap_or(u64::MAX - 10_000) + 1;
+        }
+        // The last one finds it free, or is the last before giving up.
+        looks += 1;
+        if at + pause >= wait {
+            return looks;
+        }
+        at += pause + REQUEST;
+    }
+}
+
 /// How many renewals work of this length takes.
 pub(crate) fn renewals(work: Duration, lease: Duration) -> u64 {
     let third = (lease.as_millis() / 3).max(1);
@@ -75,10 +105,10 @@ impl Cost {
         if self.lease.is_zero() {
             return Err(Stop::Usage("--lease is 0: give the lease's length, such as 30s".to_owned()));
         }
-        let (renewals, looks) = (renewals(self.work, self.lease), looks(self.work, self.wait));
+        let (renewals, looks) = (renewals(self.work, self.lease), looks(self.wait, self.work));
         let write_units = f64::from(self.row_bytes.div_ceil(1_024));
         let read_units = f64::from(self.row_bytes.div_ceil(4_096));
-        let writes = 2.0 + renewals as f64 + 2.0 * self.waiting;
+        let writes = 2.0 + renewals as f64 + self.waiting * 2.0;
         let reads = self.waiting * looks as f64;
         let locks = self.invocations as f64 * self.locks;
         let items = [
@@ -98,7 +128,7 @@ impl Cost {
         let (work, lease, waiting) = (span(self.work), span(self.lease), self.waiting);
         output::line("for each lock")?;
         output::line(&format!(
-            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × 2 (refused, ticket) = {}",
+            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × (1 refused + 1 ticket) = {}",
             number(writes)
         ))?;
         output::line(&format!(
@@ -122,6 +152,24 @@ impl Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looks_follow_the_default_polling() {
+        for (wait_ms, hold_ms, expected) in [
+            (0, 1_000, 0),
+            (10, 1_000, 0),
+            (50, 1_000, 1),
+            (300, 1_000, 3),
+            (500, 1_000, 5),
+            (2_000, 1_000, 19),
+            (500, 25, 21),
+        ] {
+            let (wait, hold) = (Duration::from_millis(wait_ms), Duration::from_millis(hold_ms));
+            assert_eq!(looks(wait, hold), expected, "{wait_ms} ms, holds of {hold_ms} ms");
+        }
+        assert_eq!(looks(Duration::from_secs(60), Duration::from_secs(1)), 572);
+        assert!(looks(Duration::MAX, Duration::MAX) > 1 << 60);
+    }
 
     #[test]
     fn a_renewal_is_due_every_third_of_the_lease() {

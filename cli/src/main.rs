@@ -24,7 +24,6 @@ mod list;
 mod lock;
 mod options;
 mod output;
-mod polling;
 mod prices;
 mod report;
 mod show;

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use super::metrics::Metrics;
 use super::spread::Spread;
 use super::tally::{Tally, total};
-use crate::cost::renewals;
-use crate::polling::looks;
+use crate::cost::{looks, renewals};
 use crate::prices::{Item, Prices};
 
 /// Everything that was read.
@@ -103,7 +102,7 @@ impl Read {
     }
 
     /// What it cost. Metrics tell the capacity; what was refused or not answered is not in it, and counts a unit each.
-    /// Events tell attempts and releases; reads and renewals are worked out from waits and holds.
+    /// Events tell attempts and releases; reads and renewals are worked out from waits and holds, tickets from who found its key held.
     #[allow(clippy::cast_precision_loss, reason = "an estimate of money")]
     pub(super) fn costs(&self, prices: &Prices, lease: Duration) -> [Item; 3] {
         let summary = self.summary();
@@ -118,10 +117,10 @@ impl Read {
             // By the mean: what the lines don't tell is estimated anyway.
             let mean = |spread: &Spread| spread.sum_ms().checked_div(spread.count()).unwrap_or(0);
             let renewed = events.held.count() * renewals(Duration::from_millis(mean(&events.held)), lease);
-            let (held, waited) = (mean(&events.held), mean(&events.waits));
-            let reads = events.waits.count() * looks(Duration::from_millis(held), Duration::from_millis(waited));
-            // Each that waits takes a ticket as well.
-            ((events.attempts + events.waits.count() + releases + renewed) as f64, reads as f64)
+            let reads = events.waits.count()
+                * looks(Duration::from_millis(mean(&events.waits)), Duration::from_millis(mean(&events.held)));
+            // Who finds its key held writes a ticket.
+            ((events.attempts + summary.contended + releases + renewed) as f64, reads as f64)
         };
         [prices.writes(writes), prices.reads(reads), prices.waits(waited as f64 / 1_000.0)]
     }

@@ -48,10 +48,10 @@ fn what_a_million_invocations_cost_is_told_with_its_arithmetic() {
     ran.says(&["1 to take + 1 to free + 0 renewals", "2,000,000 units × $0.625 / 1,000,000 = $1.25", "total   $1.25"]);
     let arguments = ["cost", "--waiting", "0.1", "--wait", "350ms", "--work", "11s", "--memory", "1024", "--json"];
     let told = run(&arguments).ended(0).json();
-    // 2 + 1 renewal + a tenth of a refused write and a ticket; three looks for each tenth; 35,000 s of waiting in 1 GB.
+    // 2 + 1 renewal + a tenth of a refused write and of a ticket; four looks for each tenth; 35,000 s of waiting in 1 GB.
     assert!((told["writes_per_lock"].as_f64().unwrap() - 3.2).abs() < 1e-9, "{told}");
-    assert!((told["reads_per_lock"].as_f64().unwrap() - 0.3).abs() < 1e-9, "{told}");
-    let usd = 3.2 * 0.625 + 0.3 * 0.125 + 35_000.0 * 0.000_016_666_7;
+    assert!((told["reads_per_lock"].as_f64().unwrap() - 0.4).abs() < 1e-9, "{told}");
+    let usd = 3.2 * 0.625 + 0.4 * 0.125 + 35_000.0 * 0.000_016_666_7;
     assert!((told["usd"].as_f64().unwrap() - usd).abs() < 1e-6, "{told}");
     let ran = run(&["cost", "--waiting", "2"]).ended(2);
     assert!(ran.err.contains("not from 0 to 1"), "{}", ran.err);

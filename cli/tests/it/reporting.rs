@@ -69,10 +69,10 @@ fn events_are_counted_where_there_are_no_metrics() {
     assert_eq!(told["reasons"]["failed"]["permission denied"], 1);
     assert_eq!(told["observe"]["would_have_refused"]["the key is busy"], 1);
     assert_eq!(told["first"], "2026-11-29T10:00:01.000000Z");
-    // 4 attempts, 2 releases; two holds of 15 s by the mean, each renewed once within 30 s leases.
-    assert_eq!(told["cost"]["items"][0]["quantity"], 8.0, "{told:#}");
-    // Two waits of 1,450 ms by the mean: 50, 100, 200, 400, 500 ms.
-    assert_eq!(told["cost"]["items"][1]["quantity"], 10.0, "{told:#}");
+    // 4 attempts, 2 tickets, 2 releases; two holds of 15 s by the mean, each renewed once within 30 s leases.
+    assert_eq!(told["cost"]["items"][0]["quantity"], 10.0, "{told:#}");
+    // Two waits of 1,450 ms by the mean: a look every 105 ms.
+    assert_eq!(told["cost"]["items"][1]["quantity"], 28.0, "{told:#}");
 
     let ran = run_with_input(&["report"], &lines()).ended(0);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
