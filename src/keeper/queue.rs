@@ -42,6 +42,8 @@ struct Line {
     known: Known,
     /// Since when the key has been handed on with nobody else having had a chance.
     since: Option<Mono>,
+    /// Until when it is left free for others, whoever is first meanwhile.
+    break_until: Option<Mono>,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl Known {
     pub(super) fn verdict(&self, now: Mono, waited: Duration) -> Verdict {
         let retry_after = match self {
             // What stood in the way of the first stood in the way of all.
-            Self::Verdict(Verdict::Failed(failure), _) => return Verdict::Failed(failure.clone()),
+            Self::Verdict(verdict @ (Verdict::Failed(_) | Verdict::Unusable(_)), _) => return verdict.clone(),
             Self::Own { until, .. } => until.since(now),
             Self::Verdict(Verdict::Busy(busy), at) => busy.retry_after.saturating_sub(now.since(*at)),
             Self::Verdict(..) | Self::Nothing => Duration::ZERO,
@@ -156,11 +158,12 @@ impl Place {
     /// For how long the first is to let the key be free for other keepers, now that its turn has come.
     pub(super) fn take_break(&self, now: Mono) -> Option<Duration> {
         self.look(|line, _| {
-            let is_due = line.since.is_some_and(|since| now.since(since) >= STREAK);
-            is_due.then(|| {
-                line.since = Some(now + BREAK);
-                BREAK
-            })
+            if line.since.is_some_and(|since| now.since(since) >= STREAK) {
+                line.break_until = Some(now + BREAK);
+                line.since = line.break_until;
+            }
+            // One that began the break may be gone, or had no time for all of it.
+            line.break_until.map(|until| until.since(now)).filter(|left| !left.is_zero())
         })
     }
 
@@ -179,7 +182,9 @@ impl Place {
             if line.places.front().is_some_and(|first| first.number == number) {
                 let is_others = matches!(&verdict, Verdict::Busy(busy) if busy.holder.is_some());
                 // Somebody else had it, so there was a chance.
-                line.since = line.since.filter(|_| !is_others);
+                if is_others {
+                    (line.since, line.break_until) = (None, None);
+                }
                 line.known = Known::Verdict(verdict, now);
             }
         });

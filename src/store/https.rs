@@ -5,6 +5,7 @@
 //! a proxy that looks into TLS, in partitions with other authorities, at endpoints that are not Amazon's.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -38,8 +39,7 @@ pub(super) struct Trust {
 impl Trust {
     /// Amazon's root certificates before the system's, unless a variable names which they are.
     pub(super) fn from_env() -> Self {
-        let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
-        Self { by_system: Arc::new(AtomicBool::new(named)) }
+        Self { by_system: Arc::new(AtomicBool::new(names_roots(|name| std::env::var_os(name)))) }
     }
 
     /// A client with connections of its own; they are closed when its last clone is gone.
@@ -54,6 +54,12 @@ impl Trust {
             Trusting::new(trust.clone(), settings, components).into_shared()
         })
     }
+}
+
+/// Whether a variable says where the root certificates are. An empty one, as templates of functions leave them, says nothing:
+/// no certificate at all would be found there.
+fn names_roots(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+    ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Makes its connector once: its requests all have the same settings.

@@ -148,8 +148,8 @@ impl Metrics {
                 add(&mut self.sums, name, *count);
             }
         }
-        self.write_units += line.write_units;
-        self.read_units += line.read_units;
+        self.write_units = (self.write_units + line.write_units).min(f64::MAX);
+        self.read_units = (self.read_units + line.read_units).min(f64::MAX);
         line.waits.iter().for_each(|ms| self.waits.add(*ms));
         line.holds.iter().for_each(|ms| self.holds.add(*ms));
         line.next_holds.iter().for_each(|ms| self.next_holds.add(*ms));
@@ -160,10 +160,15 @@ impl Metrics {
             }
             let of = self.templates.entry(name).or_default();
             let count = |name| line.counts.iter().find(|(found, _)| found == name).map_or(0, |(_, count)| *count);
-            of.acquired += count("Acquired");
-            of.contended += count("Contended");
-            of.busy += count("Busy");
-            of.lost += count("Lost");
+            let counts = [
+                (&mut of.acquired, "Acquired"),
+                (&mut of.contended, "Contended"),
+                (&mut of.busy, "Busy"),
+                (&mut of.lost, "Lost"),
+            ];
+            for (sum, name) in counts {
+                *sum = sum.saturating_add(count(name));
+            }
             line.waits.iter().for_each(|ms| of.waits.add(*ms));
         }
     }
@@ -190,14 +195,14 @@ impl Metrics {
 
     /// How many lines are not there although later and earlier ones of the same keeper are.
     pub(super) fn missing(&self) -> u64 {
-        self.keepers.values().map(|(first, last, count)| (last - first + 1).saturating_sub(*count)).sum()
+        sum(self.keepers.values().map(|(first, last, count)| (last - first).saturating_sub(*count - 1)))
     }
 
     /// A count's sum; of what stands at a moment, the sum of what the last lines said.
     pub(super) fn of(&self, name: &str) -> u64 {
         match name {
-            "StillHeld" => self.last.values().map(|last| last.still_held).sum(),
-            "AttemptsPending" => self.last.values().map(|last| last.pending).sum(),
+            "StillHeld" => sum(self.last.values().map(|last| last.still_held)),
+            "AttemptsPending" => sum(self.last.values().map(|last| last.pending)),
             name => self.sums.get(name).copied().unwrap_or(0),
         }
     }
@@ -210,7 +215,7 @@ impl Metrics {
 
     /// The totals whose parts come to something else.
     pub(super) fn off_balance(&self) -> Vec<(&'static str, u64, u64)> {
-        let of_parts = |parts: &[&str]| parts.iter().map(|part| self.of(part)).sum();
+        let of_parts = |parts: &[&str]| sum(parts.iter().map(|part| self.of(part)));
         let sides = EQUATIONS.iter().map(|(total, parts)| (*total, self.of(total), of_parts(parts)));
         sides.filter(|(_, total, parts)| total != parts).collect()
     }
@@ -224,6 +229,11 @@ impl Metrics {
         templates.truncate(most);
         templates
     }
+}
+
+/// The highest number there is where the sum is higher: a log may say anything.
+pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
 }
 
 fn add(sums: &mut BTreeMap<String, u64>, name: &str, count: u64) {

@@ -52,3 +52,26 @@ fn another_programs_metrics_are_none_and_broken_ones_are_told_apart() {
         assert_eq!(line(members.clone()), Err(NotRead::Broken), "{members}");
     }
 }
+
+#[test]
+fn numbers_that_no_keeper_ever_counted_to_are_summed_up_to_the_highest_there_is() {
+    let mut metrics = Metrics::default();
+    let most = u64::MAX;
+    for number in [0, most] {
+        for keeper in ["k", "l"] {
+            let members = json!({
+                "Line": number, "KeeperId": keeper, "Acquired": most, "Contended": most, "Busy": most, "Lost": most,
+                "Released": most, "StillHeld": most, "AttemptsPending": most, "Attempts": most, "Wait": most,
+                "_aws": { "Timestamp": most }, "WriteUnits": f64::MAX, "ReadUnits": f64::MAX,
+            });
+            metrics.add(line(members).unwrap());
+        }
+    }
+    for name in ["Acquired", "StillHeld", "AttemptsPending"] {
+        assert_eq!(metrics.of(name), most, "{name}");
+    }
+    assert_eq!((metrics.write_units, metrics.read_units), (f64::MAX, f64::MAX));
+    assert_eq!(metrics.missing(), most);
+    assert_eq!(metrics.off_balance(), []);
+    assert_eq!(metrics.templates(9)[0].1.acquired, most);
+}

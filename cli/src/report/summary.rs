@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::metrics::Metrics;
+use super::metrics::{Metrics, sum};
 use super::spread::Spread;
 use super::tally::{Tally, total};
 use crate::cost::{looks, renewals};
@@ -109,18 +109,19 @@ impl Read {
         let waited = summary.waits.sum_ms();
         let (writes, reads) = if summary.by_metrics {
             let of = |name| self.metrics.of(name);
-            let not_told = of("AttemptsRefused") + of("AttemptsUnknown") + of("RenewalFailures");
+            let not_told = sum(["AttemptsRefused", "AttemptsUnknown", "RenewalFailures"].map(of));
             (self.metrics.write_units + not_told as f64, self.metrics.read_units)
         } else {
             let events = &self.events;
             let releases = total(&events.released) + events.not_released;
             // By the mean: what the lines don't tell is estimated anyway.
             let mean = |spread: &Spread| spread.sum_ms().checked_div(spread.count()).unwrap_or(0);
-            let renewed = events.held.count() * renewals(Duration::from_millis(mean(&events.held)), lease);
-            let reads = events.waits.count()
-                * looks(Duration::from_millis(mean(&events.waits)), Duration::from_millis(mean(&events.held)));
+            let (held, waited) =
+                (Duration::from_millis(mean(&events.held)), Duration::from_millis(mean(&events.waits)));
+            let renewed = events.held.count().saturating_mul(renewals(held, lease));
+            let reads = events.waits.count().saturating_mul(looks(waited, held));
             // Who finds its key held writes a ticket.
-            ((events.attempts + summary.contended + releases + renewed) as f64, reads as f64)
+            (sum([events.attempts, summary.contended, releases, renewed]) as f64, reads as f64)
         };
         [prices.writes(writes), prices.reads(reads), prices.waits(waited as f64 / 1_000.0)]
     }
@@ -128,8 +129,8 @@ impl Read {
 
 impl Summary<'_> {
     /// How many leases were asked for.
-    pub(super) const fn asked(&self) -> u64 {
-        self.acquired + self.busy + self.failed + self.cancelled
+    pub(super) fn asked(&self) -> u64 {
+        sum([self.acquired, self.busy, self.failed, self.cancelled])
     }
 }
 

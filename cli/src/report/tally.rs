@@ -64,7 +64,7 @@ impl Tally {
             Event::Acquired { key, waited_ms, queued_ms, attempts, took_over, .. } => {
                 let at_once = attempts <= 1 && queued_ms == 0;
                 self.acquired += 1;
-                self.attempts += attempts;
+                self.attempts = self.attempts.saturating_add(attempts);
                 self.at_once += u64::from(at_once);
                 self.took_over += u64::from(took_over);
                 if !at_once {
@@ -74,17 +74,17 @@ impl Tally {
                     of.acquired += 1;
                     if !at_once {
                         of.waited += 1;
-                        of.waited_ms += waited_ms;
+                        of.waited_ms = of.waited_ms.saturating_add(waited_ms);
                     }
                 });
             }
             Event::Busy { key, waited_ms, attempts, .. } => {
                 self.busy += 1;
-                self.attempts += attempts;
+                self.attempts = self.attempts.saturating_add(attempts);
                 self.waits.add(waited_ms);
                 self.of_key(key, |of| {
                     of.busy += 1;
-                    of.waited_ms += waited_ms;
+                    of.waited_ms = of.waited_ms.saturating_add(waited_ms);
                 });
             }
             Event::Waiting { .. } => {}

@@ -123,7 +123,7 @@ fn metrics_are_counted_and_events_tell_keys_and_reasons_beside_them() {
     let ran = run_with_input(&["report"], &input).ended(0);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
     ran.says(&[
-        "2 lines of metrics by 1 keeper and 8 events in 12 lines, 2027-01-15T08:00:01Z to 2027-01-15T08:00:02Z",
+        "2 lines of metrics by 1 keeper and 9 events in 13 lines, 2027-01-15T08:00:01Z to 2027-01-15T08:00:02Z",
         "2 in good order, 1 by a crash",
         "14, 2 of them not served, 1 throttled",
         "orders:{id}\\u{1b}[31m of ship  (3 granted, 2 contended, 1 busy, 0 lost",
@@ -189,6 +189,33 @@ fn report(lines: &Path, more: &[&str]) -> String {
     let output = program(&arguments).stdin(input).output().unwrap();
     assert!(output.status.code() <= Some(1), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whoever can write to a log can write any number into it.
+#[test]
+fn numbers_that_nothing_adds_up_to_are_reported_as_far_as_numbers_go() {
+    let most = u64::MAX;
+    let acquired = format!(
+        r#"{{"message":"acquired","key":"a","request_id":"1","waited_ms":{most},"attempts":{most},"took_over":false,"target":"leasehold::keeper"}}"#
+    );
+    let released = acquired.replace("acquired", "released").replace("attempts", "held_ms");
+    let events = format!("{acquired}\n{acquired}\n{released}\n{released}\n");
+    let counts = json!({ "Acquired": most, "Busy": most, "AttemptsRefused": most, "StillHeld": most, "Wait": [most, most],
+                          "WriteUnits": f64::MAX });
+    let metrics: String = [0, 1, most].iter().map(|line| metrics_at(*line, counts.clone())).collect();
+    for (text, field) in [(&events, "waits"), (&metrics, "waits")] {
+        let told = run_with_input(&["report", "--json", "--lease", "1ms"], text).ended(0).json();
+        assert_eq!(told[field]["max_ms"], most, "{told:#}");
+        let ran = run_with_input(&["report"], text).ended(0);
+        assert!(!ran.out.contains("NaN") && !ran.out.contains("inf"), "{}", ran.out);
+    }
+}
+
+/// A line of metrics of this number, which may be any.
+fn metrics_at(line: u64, members: Value) -> String {
+    let mut members = members;
+    members.as_object_mut().unwrap().insert("Line".to_owned(), line.into());
+    metrics(1, members)
 }
 
 #[test]

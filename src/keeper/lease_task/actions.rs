@@ -139,6 +139,7 @@ impl LeaseTask {
             Verdict::Failed(_) | Verdict::Unusable(_) | Verdict::TooLate => self.to.tally.counts.failed.add_one(),
             Verdict::Cancelled => {}
         }
+        self.tell_those_behind_of_failure(&verdict);
         self.tell(Stage::Over, &wording::verdict(self.to.id, verdict, &self.to.terms.lock.table.name));
         self.leave_line_soon();
     }

@@ -7,7 +7,7 @@ use crate::clock::Mono;
 use crate::keeper::event_log;
 use crate::keeper::machine::Machine;
 use crate::keeper::trail::Step;
-use crate::protocol::Validity;
+use crate::protocol::{Validity, Verdict};
 
 /// How long those in line wait for who gives its key back, or gives up, to hear that it is done. An answer mostly comes
 /// within a few milliseconds; where it is lost, the row may be free all the same, and the next one goes and looks.
@@ -105,6 +105,14 @@ impl LeaseTask {
         if let (Machine::Contending(contender), Some(place)) = (&self.machine, &self.place) {
             let (verdict, now) = self.to.shared.with_context(|cx| (contender.verdict_at_end(cx), cx.now));
             place.tell(verdict, now.mono);
+        }
+    }
+
+    /// What ends an acquisition at once is no end of its time, and stands in the way of those behind it all the same.
+    pub(super) fn tell_those_behind_of_failure(&self, verdict: &Verdict) {
+        let is_failure = matches!(verdict, Verdict::Failed(_) | Verdict::Unusable(_));
+        if let (true, Machine::Contending(_), Some(place)) = (is_failure, &self.machine, &self.place) {
+            place.tell(verdict.clone(), self.to.shared.now().mono);
         }
     }
 

@@ -10,7 +10,7 @@ use super::support::{Client, SECOND, World, acquire};
 use crate::keeper::Drained;
 use crate::keeper::lease_task::HANDOVER_WITHIN;
 use crate::keeper::queue::{BREAK, STREAK};
-use crate::protocol::{FailureKind, HolderInfo, Request, Row};
+use crate::protocol::{FailureKind, Format, HolderInfo, Request, Row, Unusable};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper};
 
 const MS: Duration = Duration::from_millis(1);
@@ -313,6 +313,24 @@ async fn an_outage_that_the_first_meets_is_told_to_all_as_what_it_is() {
     assert_eq!(second.failed(2).await.0, FailKind::AccessDenied);
 }
 
+/// Whose turn comes as its time ends asks no more; what ended the first is no busy key.
+#[tokio::test(start_paused = true)]
+async fn what_ends_the_first_at_once_is_told_to_those_who_have_no_time_left_to_find_it_out() {
+    let foreign = Row::Unusable(Unusable::Foreign { expected: Format::LeaseholdV1, format: None });
+    for (row, fate, expected) in [
+        (Row::Absent, Fate::failed(FailureKind::AccessDenied), FailKind::AccessDenied),
+        (foreign, Fate::USUAL, FailKind::ForeignRow),
+    ] {
+        let world = World::new();
+        world.store.put("a", row);
+        world.store.decide(move |_, _| fate);
+        let (mut head, mut second) = (world.asks(1, 60 * SECOND).await, world.asks(2, 20 * MS).await);
+        assert_eq!(head.failed(1).await.0, expected);
+        assert_eq!(second.failed(2).await.0, expected);
+        assert_eq!(world.attempts(), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_release_without_an_answer_is_waited_for_a_moment_only() {
     let world = World::new();
@@ -436,4 +454,32 @@ async fn a_keeper_with_a_long_line_lets_others_have_the_key_as_well() {
     let least = 101 * (HOLD + 2 * ROUND_TRIP);
     assert!(began.elapsed() < least + least * BREAK.as_millis() as u32 / STREAK.as_millis() as u32 + 2 * SECOND);
     assert_eq!(world.keeper.counts().busy, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_break_goes_on_for_who_is_next_when_the_one_that_began_it_is_gone_or_had_no_time_for_it() {
+    for gone in [true, false] {
+        let world = World::new();
+        let mut first = world.begin().await;
+        first.take(1, "a").await;
+        let mut second = world.asks(2, 600 * SECOND).await;
+        finish(&mut first, 1).await;
+        second.granted(2).await;
+        let mut head = world.asks(3, if gone { 600 * SECOND } else { STREAK + 200 * MS }).await;
+        let mut next = world.asks(4, 600 * SECOND).await;
+        sleep(STREAK).await;
+        finish(&mut second, 2).await;
+        let freed = Instant::now();
+        if gone {
+            sleep(100 * MS).await;
+            head.vanish().await;
+        } else {
+            head.granted(3).await;
+            assert!(freed.elapsed() < 200 * MS, "it takes its last chance: {:?}", freed.elapsed());
+            finish(&mut head, 3).await;
+        }
+        next.granted(4).await;
+        assert!(freed.elapsed() >= BREAK, "{gone}: {:?}", freed.elapsed());
+        assert!(freed.elapsed() < BREAK + 2 * ROUND_TRIP, "{gone}: {:?}", freed.elapsed());
+    }
 }

@@ -140,6 +140,16 @@ fn nobody_is_believed_whom_nobody_vouches_for() {
 }
 
 #[test]
+fn an_empty_variable_names_no_certificates() {
+    for (value, named) in [(None, false), (Some(""), false), (Some("/etc/roots.pem"), true)] {
+        for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
+            let found = names_roots(|name| value.filter(|_| name == variable).map(OsString::from));
+            assert_eq!(found, named, "{variable}={value:?}");
+        }
+    }
+}
+
+#[test]
 fn the_certificates_are_amazons() {
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject as _;

@@ -60,7 +60,11 @@ fn ours(item: &Item) -> Result<Row, Unusable> {
 pub(super) fn hints(item: &Item) -> Hints {
     let read = |name: &str| item.get(name).and_then(|value| natural(value).ok());
     let hold = read("hold_ms").map(Duration::from_millis).filter(|hold| *hold <= Hints::LONGEST_HOLD);
-    Hints { tickets: read("tickets"), served: read("served"), hold }
+    let tickets = read("tickets");
+    // Nobody was served with a ticket that was not taken yet. Believed, it would tell everybody that they were overtaken, and
+    // no ticket would ever come up to it.
+    let served = read("served").filter(|served| tickets.is_some_and(|tickets| *served <= tickets));
+    Hints { tickets, served, hold }
 }
 
 /// Lenient: it is for people only, and a row must not become unusable by it.

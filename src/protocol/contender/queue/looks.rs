@@ -31,6 +31,9 @@ const LONGEST_LAST: Duration = Duration::from_millis(25);
 /// Nobody's turn is so long over that it looks more seldom than by this.
 const MOST_OVERTAKEN: i64 = 16;
 
+/// Nor more seldom than who is far: its place may be as wrong, and the row free meanwhile.
+const LONGEST_OVERTAKEN: Duration = LONGEST_FAR;
+
 impl Queue {
     /// The next look at a row that was just seen held; `None` without a ticket. `fraction` spreads those of several.
     pub(in crate::protocol::contender) fn next_look(&self, now: Mono, fraction: f64) -> Option<NextLook> {
@@ -68,9 +71,11 @@ impl Queue {
             after = after.max((hold / 8).min(LONGEST_NEXT));
         }
         if position <= 0 {
-            let bound = if self.rules.broken(Mutant::ServedRunsAhead) { i64::MAX } else { MOST_OVERTAKEN };
-            let most = 1_i64.saturating_sub(position).min(bound);
-            after = after.mul_f64(1.0 + f64::from(i32::try_from(most - 1).unwrap_or(i32::MAX)) * fraction);
+            let unbounded = self.rules.broken(Mutant::ServedRunsAhead);
+            let (bound, longest) =
+                if unbounded { (i64::MAX, Duration::MAX) } else { (MOST_OVERTAKEN, LONGEST_OVERTAKEN) };
+            let more = u32::try_from(0_i64.saturating_sub(position).min(bound - 1)).unwrap_or(u32::MAX);
+            after += after.saturating_mul(more).min(longest.saturating_sub(after)).mul_f64(fraction);
         }
         let soon_over = age + after <= (hold + latency) * 3 / 2;
         NextLook { after, takes: known && self.moved_on && hold <= latency * 8 && soon_over }

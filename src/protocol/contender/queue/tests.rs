@@ -92,6 +92,19 @@ fn who_was_overtaken_looks_up_to_16_times_as_seldom() {
 }
 
 #[test]
+fn who_was_overtaken_does_not_leave_a_row_alone_for_longer_than_who_is_far() {
+    let overtaken = |hold| {
+        let mut queue = waiting(5, 1_000, hold);
+        queue.saw_held(&row(51, hints(5, 1_000, hold)), at(5));
+        queue
+    };
+    for (queue, now) in [(overtaken(None), 10_000), (overtaken(Some(600_000)), 5), (overtaken(Some(600_000)), 60_000)] {
+        assert_eq!(queue.next_look(at(now), 1.0).unwrap().after, ms(1_000), "{now}");
+        assert!(queue.next_look(at(now), 0.5).unwrap().after < ms(800), "and not all of them at the same moment");
+    }
+}
+
+#[test]
 fn a_free_row_is_left_to_those_before_once_and_for_a_moment() {
     let free = |queue: &mut Queue, version, now| queue.saw_free(version, hints(40, 0, None), at(now), 0.5);
     for (ticket, turn) in [
@@ -150,7 +163,7 @@ fn numbers_that_make_no_sense_are_harmless() {
         let mut queue = waiting(ticket, served, hold);
         queue.saw_held(&row(51, hints(highest, served, hold)), at(1));
         for now in [1, 100, 1_000_000] {
-            assert!(look(&queue, now).after <= ms(1_600), "{ticket} {served} {hold:?}");
+            assert!(look(&queue, now).after <= ms(1_100), "{ticket} {served} {hold:?}");
         }
         queue.served();
         queue.saw_free(8, hints(highest, served, hold), at(5), 1.0);

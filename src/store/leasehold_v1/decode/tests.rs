@@ -104,6 +104,11 @@ fn hints_are_read_where_they_make_sense_and_spoil_nothing_where_they_do_not() {
         assert_eq!(hints_in(&all), Hints::default(), "{odd:?}");
     }
     assert_eq!(hints_in(&[("hold_ms", n("86400001"))]), Hints::default(), "no hold takes longer than a day");
+    assert_eq!(hints_in(&[("served", n("9"))]), Hints::default(), "no ticket was taken");
+    let ahead = hints_in(&[("tickets", n("9")), ("served", n("10"))]);
+    assert_eq!(ahead, Hints { tickets: Some(9), ..Hints::default() }, "the tenth was not taken");
+    let last = hints_in(&[("tickets", n("9")), ("served", n("9"))]);
+    assert_eq!((last.tickets, last.served), (Some(9), Some(9)));
 }
 
 #[test]
