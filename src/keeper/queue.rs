@@ -6,7 +6,7 @@
 //!
 //! Other keepers are not in this line. They see the row free between a release and the next acquire of it, for as long as
 //! a request takes: too short for who polls. So a key is handed on within one keeper for [`STREAK`] at most; then the next
-//! in line lets it be free for a [`BREAK`], which is as long as who polls sleeps at most unless set otherwise.
+//! in line lets it be free for a [`BREAK`], within which who waits elsewhere looks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,8 @@ use crate::store::Lock;
 
 /// For how long a key goes from one acquisition of this keeper to the next without a break.
 pub(super) const STREAK: Duration = Duration::from_secs(5);
-/// For how long it is left free then: the longest delay of the usual polling, with its jitter.
+/// For how long it is left free then. Within it who is next elsewhere looks: after 100 ms by tickets, after the backoff's
+/// longest delay with its jitter by the clock.
 pub(super) const BREAK: Duration = Duration::from_millis(600);
 
 /// A row, in the format that it is spoken to.

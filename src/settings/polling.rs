@@ -30,7 +30,9 @@ pub struct Polling(Option<(Duration, Duration)>);
 impl Polling {
     /// By tickets, which is the default: those who wait number themselves on the row, and each looks when its turn may have
     /// come. The key passes on within a few milliseconds, roughly in the order in which they came, and a crowd does not
-    /// slow it down. Of a wait it costs one write, and few looks. `LEASEHOLD_POLLING=tickets`
+    /// slow it down. A wait costs one write more than by the backoff, and more looks: who is next looks every 100 ms behind
+    /// long work and oftener behind short work, those further back less often. Where a wait may take long and nobody
+    /// minds half a second more of it, the backoff is cheaper. `LEASEHOLD_POLLING=tickets`
     ///
     /// Nobody is kept from a free key by a ticket. In a table of the format `pydynox/1`, whose rows have no place for
     /// tickets, it is the backoff from 50 ms to 500 ms.

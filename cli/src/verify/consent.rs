@@ -59,9 +59,9 @@ fn estimate(chosen: &[&'static Scene], ready: &Ready) -> Used {
         expected.invocations += 1;
         expected.billed_ms += seconds * 1_000.0;
         expected.gb_seconds += seconds * memory / 1_024.0;
-        // To take, to free and to be refused; a look each half second of a wait.
-        expected.write_units += 3.0;
-        expected.read_units += seconds * 2.0;
+        // To take and to free, to be refused and to get a ticket; ten looks a second of a wait.
+        expected.write_units += 4.0;
+        expected.read_units += seconds * 10.0;
     }
     // Forty looks a second while two invocations are under way.
     expected.looking_units = expected.billed_ms / 2.0 / 25.0;
