@@ -110,7 +110,7 @@ impl Stage {
         let drained = self.keeper.drain(Duration::from_secs(20)).await;
         assert_eq!(drained.left, 0, "{drained:?}");
         let usage = self.store.usage();
-        let requests = usage.acquires + usage.takeovers + usage.renewals + usage.releases + usage.reads;
+        let requests = usage.acquires + usage.takeovers + usage.renewals + usage.releases + usage.reads + usage.tickets;
         let requests = usize::try_from(requests).unwrap();
         match outcome {
             Ok(()) => Seen { error: NONE.to_owned(), message: String::new(), requests },
