@@ -87,7 +87,14 @@ async fn cargo<'a>(arguments: impl Iterator<Item = &'a str>, what: &str) -> Resu
         )));
     }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // `cargo run` tells this program of its own package by these, and build scripts that look at them (ring's) would run anew,
+    // and all that depends on them be compiled again, here and at the next `cargo` outside.
+    let is_of_this_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_this_package)) {
+        command.env_remove(name);
+    }
+    let output = command
         .current_dir(&root)
         .args(["build", "--message-format=json-render-diagnostics"])
         // With this very package among them, Cargo reuses what it compiled for it.
