@@ -3,6 +3,7 @@
 mod find;
 mod line;
 mod metrics;
+mod object;
 mod spread;
 mod summary;
 mod tally;
@@ -15,7 +16,7 @@ use clap::Args;
 
 use self::find::Finder;
 pub(crate) use self::line::{Event, read_line};
-use self::line::{Told, read_object};
+use self::object::{Told, read_object};
 use self::summary::Read;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::output::{self, Progress};

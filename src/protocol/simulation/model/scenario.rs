@@ -1,11 +1,12 @@
 //! The bounds that are checked as a matter of course: each makes some hazards possible, and names what it must show.
 
-use std::time::Duration;
+mod minima;
+mod tickets;
 
 use super::bounds::{Bounds, Fault, Kind, Place};
 use super::fact::Fact;
+use crate::protocol::Mutant;
 use crate::protocol::simulation::clock::{DAY, Freeze, HOUR, MS, SECOND};
-use crate::protocol::{Hints, Mutant};
 
 /// Bounds with a name, and what exploring them must come to.
 #[derive(Clone, Debug)]
@@ -39,11 +40,11 @@ pub fn scenarios() -> Vec<Scenario> {
         sweeps(),
         wrong_seeds(),
         three(),
-        minima(),
-        minima_in_trouble(),
-        tickets(),
-        far_from_its_turn(),
-        overtaken(),
+        minima::calm(),
+        minima::in_trouble(),
+        tickets::late_and_lost(),
+        tickets::far_from_its_turn(),
+        tickets::overtaken(),
     ]
 }
 
@@ -311,103 +312,5 @@ fn three() -> Scenario {
         bounds: Bounds { faults: 1, kinds: vec![Fault::Vanish], hold: 3 * SECOND, ..Bounds::calm(3) },
         shows: vec![F::ObservedTakeover, F::LostRace, F::Abandoned],
         notices: vec![Mutant::ReleaseWithoutOwner],
-    }
-}
-
-/// A minimum by the slowest clock that may be, which the fastest one has to wait for.
-fn minimum_of_9_seconds() -> Bounds {
-    Bounds {
-        places: vec![place(1, &[Kind::SLOW]), place(1, &[Kind::FAST])],
-        minimum: Some(9 * SECOND),
-        wait: 12 * SECOND,
-        ..Bounds::calm(2)
-    }
-}
-
-fn minima() -> Scenario {
-    use Fact as F;
-    Scenario {
-        name: "minima",
-        about: "a key stays held after the work is done; requests and answers are late or lost",
-        bounds: Bounds { faults: 1, kinds: vec![Fault::Slow, Fault::Broken], ..minimum_of_9_seconds() },
-        shows: vec![F::Parked, F::ParkingFound, F::ParkingRepeated, F::ParkedTakenOver, F::Busy],
-        notices: vec![
-            Mutant::ParkingWithoutVersion,
-            Mutant::ParkedForBareRest,
-            Mutant::BelievedWhileParking,
-            Mutant::UnknownParkingTakenForDone,
-        ],
-    }
-}
-
-fn minima_in_trouble() -> Scenario {
-    use Fact as F;
-    Scenario {
-        name: "minima in trouble",
-        about: "a key is to stay held; an environment vanishes and what it noted is freed, or a wall clock is set",
-        bounds: Bounds {
-            minimum: Some(4 * SECOND),
-            faults: 1,
-            kinds: vec![Fault::Vanish, Fault::Step],
-            steps: vec![3 * SECOND as i64, -(HOUR as i64)],
-            ..minimum_of_9_seconds()
-        },
-        shows: vec![F::Parked, F::MinimumOver, F::ParkedTakenOver],
-        notices: vec![Mutant::ParkedUnderSameOwner, Mutant::MinimumByLargerClock],
-    }
-}
-
-/// Leases of two seconds, which keep the looks of who is next few.
-fn waiting(hints: Hints) -> Bounds {
-    Bounds { hints: Some(hints), lease: 2 * SECOND, wait: 2_500 * MS, hold: 1_500 * MS, ..Bounds::calm(2) }
-}
-
-fn tickets() -> Scenario {
-    use Fact as F;
-    Scenario {
-        name: "tickets",
-        about: "contenders wait by tickets; requests are late or lost, a free row is swept",
-        bounds: Bounds {
-            faults: 1,
-            kinds: vec![Fault::Slow],
-            quiet: 1,
-            // So that who is next looks every tenth of a second.
-            ..waiting(Hints { hold: Some(Duration::from_secs(2)), ..Hints::default() })
-        },
-        shows: vec![F::Ticket, F::TicketRefused, F::TicketBurnt, F::Swept, F::ObservedTakeover, F::Busy],
-        notices: vec![Mutant::TicketOnAnyRow, Mutant::AcquireInTurnOnly, Mutant::ReleaseDropsVersion],
-    }
-}
-
-fn far_from_its_turn() -> Scenario {
-    use Fact as F;
-    let hold = Some(Duration::from_secs(6));
-    Scenario {
-        name: "far from its turn",
-        about: "nine tickets of contenders that are gone, holds that are usually long; an environment vanishes",
-        bounds: Bounds {
-            faults: 1,
-            kinds: vec![Fault::Vanish],
-            ..waiting(Hints { tickets: Some(9), served: Some(0), hold })
-        },
-        shows: vec![F::Ticket, F::ObservedTakeover, F::Abandoned],
-        notices: vec![Mutant::FreeRowLeftToOthers, Mutant::SleepsPastTakeover],
-    }
-}
-
-fn overtaken() -> Scenario {
-    use Fact as F;
-    Scenario {
-        name: "overtaken",
-        about: "turns that are counted far ahead of the tickets; an environment vanishes",
-        bounds: Bounds {
-            faults: 1,
-            kinds: vec![Fault::Vanish],
-            lease: 6 * SECOND,
-            wait: 7 * SECOND,
-            ..waiting(Hints { tickets: Some(9), served: Some(1_000_000), hold: None })
-        },
-        shows: vec![F::Ticket, F::ObservedTakeover, F::Abandoned],
-        notices: vec![Mutant::ServedRunsAhead],
     }
 }
