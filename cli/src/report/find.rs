@@ -5,7 +5,7 @@
 //! as it closes, the innermost first; what was taken is not offered again with what is around it.
 
 /// The longest object that is looked at; those of leasehold are far shorter.
-pub(super) const LONGEST: usize = 256 * 1_024;
+pub(crate) const LONGEST_LINE: usize = 256 * 1_024;
 /// How many objects may be open at a time. In a log full of braces the oldest ones are given up.
 const MOST_OPEN: usize = 64;
 /// What every line of metrics has, also where it stands within a string.
@@ -88,7 +88,7 @@ impl Finder {
             b'}' => self.close(read),
             _ => {}
         }
-        if self.kept.len() > LONGEST {
+        if self.kept.len() > LONGEST_LINE {
             self.give_up(1);
         }
     }
@@ -188,12 +188,12 @@ mod tests {
             finder.push(b"{\"message\": \"something else {\\\"a\\\": 1}\"},\n", &mut read);
             finder.push(OURS.as_bytes(), &mut read);
             finder.push(&b"{".repeat(3), &mut read);
-            assert!(finder.kept.len() <= LONGEST && finder.open.len() <= MOST_OPEN);
+            assert!(finder.kept.len() <= LONGEST_LINE && finder.open.len() <= MOST_OPEN);
         }
         assert_eq!(objects, 20_000);
-        let long = format!("{{\"_aws\":\"{}\"}}", "x".repeat(2 * LONGEST));
+        let long = format!("{{\"_aws\":\"{}\"}}", "x".repeat(2 * LONGEST_LINE));
         let (objects, finder) = taken(&long);
         assert_eq!((objects.len(), finder.broken()), (0, 1));
-        assert!(finder.kept.capacity() < 4 * LONGEST);
+        assert!(finder.kept.capacity() < 4 * LONGEST_LINE);
     }
 }

@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use super::find::LONGEST;
+use super::find::LONGEST_LINE;
 
 /// A line that tells something of a lease.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,7 @@ pub(crate) enum Event {
 
 /// Reads a line; `None` where it is no event of a lease.
 pub(crate) fn read_line(line: &str) -> Option<Line> {
-    if line.len() > LONGEST {
+    if line.len() > LONGEST_LINE {
         return None;
     }
     let text = line.get(line.find('{')?..)?;
@@ -246,6 +246,6 @@ mod tests {
         for line in ["", "{", "START RequestId: 1", r#"{"message":"acquired","target":"leasehold"}"#, "[1]", &other] {
             assert_eq!(read_line(line), None, "{line}");
         }
-        assert_eq!(read_line(&format!("{ACQUIRED}{}", " ".repeat(LONGEST))), None);
+        assert_eq!(read_line(&format!("{ACQUIRED}{}", " ".repeat(LONGEST_LINE))), None);
     }
 }

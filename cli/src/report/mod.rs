@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::Args;
 
 use self::find::Finder;
+pub(crate) use self::find::LONGEST_LINE;
 pub(crate) use self::line::{Event, read_line};
 use self::object::{Told, read_object};
 use self::summary::Read;

@@ -10,6 +10,8 @@ use crate::text::span;
 
 /// How many events are kept for the view.
 const EVENTS: usize = 200;
+/// So many wait at once at most, as far as it is told.
+const MOST_WAITING: usize = 10_000;
 
 /// The rows of one look.
 #[derive(Debug, Default)]
@@ -191,6 +193,11 @@ impl Board {
         let Some(waiting) = &mut self.waiting else { return };
         match event {
             Logged::Waiting { key, request_id, holder } => {
+                if waiting.len() >= MOST_WAITING {
+                    // Who ended without a line would stay for ever.
+                    let oldest = waiting.iter().min_by_key(|(_, waiter)| waiter.since).map(|(of, _)| of.clone());
+                    oldest.and_then(|oldest| waiting.remove(&oldest));
+                }
                 waiting.insert((key.clone(), request_id.clone()), Waiter { since: at });
                 let holder = holder.unwrap_or_else(|| "an unnamed holder".to_owned());
                 self.happened(at, Kind::Waiting, &key, format!("request {request_id}, for {holder}"));

@@ -118,9 +118,7 @@ impl Watched<'_> {
         let at = self.begun.elapsed();
         board.look(at, seen);
         if let Some(log) = &mut self.log {
-            for event in log.read()? {
-                board.logged(at, event);
-            }
+            log.read(|event| board.logged(at, event))?;
         }
         Ok(())
     }
