@@ -86,7 +86,7 @@ def response(body, headers=()):
 def dynamodb(_method, _path, headers, body):
     operation = headers.get("x-amz-target", "").rpartition(".")[2]
     answer = {}
-    if operation == "UpdateItem" and "UPDATED_NEW" in body.decode():
+    if operation == "UpdateItem" and "_NEW" in body.decode():
         answer = {"Attributes": {"version": {"N": str(int(time.time() * 1000))}}}
     return response(json.dumps(answer).encode(), ["x-amzn-requestid: 1"])
 
@@ -189,7 +189,7 @@ class Handler:
         }, "granted")
 
 
-def run(program, endpoint, variables, quota, thaw):
+def run(program, endpoint, variables, quota, thaw, read_event):
     """One start; what was measured, in milliseconds and megabytes."""
     group = Group(quota)
     api = Api(group.used)
@@ -213,7 +213,7 @@ def run(program, endpoint, variables, quota, thaw):
             if "noop" not in program:
                 measured.update(first_grant(api, group, handlers, "first grant", "r1"))
                 if thaw:
-                    measured.update(after_freeze(api, group, handlers, process, thaw))
+                    measured.update(after_freeze(api, group, handlers, process, thaw, read_event))
             measured.update(memory(process.pid))
         finally:
             process.send_signal(signal.SIGKILL)
@@ -227,25 +227,27 @@ def run(program, endpoint, variables, quota, thaw):
             time.sleep(0.01)
 
 
-def first_grant(api, group, handlers, name, request_id):
+def first_grant(api, group, handlers, name, request_id, read_event=0.0):
     used, began = group.used(), time.monotonic()
     event = {"eventType": "INVOKE", "requestId": request_id, "deadlineMs": int(time.time() * 1000) + 60_000}
     api.seen.pop("next", None)
     api.invoke(event)
+    time.sleep(read_event)
+    asked = time.monotonic()
     handler = Handler(handlers)
     handler.grant(request_id)
-    took = {name: (time.monotonic() - began) * 1000, f"{name} cpu": group.used() - used}
+    took = {name: (time.monotonic() - (asked if read_event else began)) * 1000, f"{name} cpu": group.used() - used}
     handler.ask({"type": "release", "id": 1, "reason": "finished"}, "released")
     handler.stream.shutdown(socket.SHUT_RDWR)
     api.wait("next")
     return took
 
 
-def after_freeze(api, group, handlers, process, seconds):
+def after_freeze(api, group, handlers, process, seconds, read_event):
     process.send_signal(signal.SIGSTOP)
     time.sleep(seconds)
     process.send_signal(signal.SIGCONT)
-    return first_grant(api, group, handlers, "thawed grant", "r2")
+    return first_grant(api, group, handlers, "thawed grant", "r2", read_event)
 
 
 def certificates(roots):
@@ -276,6 +278,8 @@ def main():
     parser.add_argument("--quota", type=float, default=0, help="processors that the extension gets; all by default")
     parser.add_argument("--tls", action="store_true", help="DynamoDB is reached over TLS")
     parser.add_argument("--roots", choices=["one", "system"], default="one", help="which root certificates are trusted beside the test's own: none, or the system's")
+    parser.add_argument("--read-event", type=float, default=0, metavar="MS",
+                        help="how long the handler takes to read its event after the thaw, before it asks")
     parser.add_argument("--thaw", type=float, default=0, help="also freeze for so many seconds and take a lock after that")
     options = parser.parse_args()
 
@@ -299,7 +303,7 @@ def main():
     runs = {name: [] for name in programs}
     for _ in range(options.runs):
         for name, path in programs.items():
-            runs[name].append(run(path, endpoint, variables, options.quota, options.thaw))
+            runs[name].append(run(path, endpoint, variables, options.quota, options.thaw, options.read_event / 1000))
     columns = ["registered", "next", "first grant", "thawed grant"]
     print(f"{'':<14}" + "".join(f"{column:>22}" for column in columns) + f"{'RSS (anon)':>16}{'peak':>8}")
     for name, measured in runs.items():

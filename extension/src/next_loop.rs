@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use leasehold::keeper::Keeper;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::api::{Api, Event};
@@ -15,6 +16,9 @@ use crate::metrics::Metrics;
 const FIRST_DELAY: Duration = Duration::from_millis(10);
 /// The longest delay: for this long an invocation may find the extension not listening.
 const LONGEST_DELAY: Duration = Duration::from_secs(1);
+/// A handler that asks for its lock at once has done so by then, and its request makes the connection. One that still reads
+/// its event finds it made.
+const READING: Duration = Duration::from_millis(5);
 
 /// The end of the environment, as it was announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +38,7 @@ pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper, metrics: &
     let mut failures = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
     // Events that are not known come well-formed, but possibly without end.
     let mut unknown = Backoff::new(FIRST_DELAY, LONGEST_DELAY);
+    let mut warming = JoinSet::new();
     loop {
         hold_next(home, keeper).await;
         metrics.pause(home.held_next()).await;
@@ -47,6 +52,14 @@ pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper, metrics: &
                 unknown.succeeded();
                 tracing::debug!(%request_id, deadline_ms, "invocation");
                 home.invoked(request_id, deadline_ms);
+                while warming.try_join_next().is_some() {}
+                if warming.is_empty() {
+                    let keeper = keeper.clone();
+                    warming.spawn(async move {
+                        sleep(READING).await;
+                        keeper.warm_up_after_silence().await;
+                    });
+                }
             }
             Ok(Event::Shutdown { reason, deadline_ms }) => return Shutdown { reason, deadline_ms },
             Ok(Event::Unknown { name }) => {

@@ -104,6 +104,15 @@ impl Keeper {
         self.inner.shared.wire.warm_up().await;
     }
 
+    /// The same where the last answer is so long ago that its connection will not be used again, as after a freeze.
+    ///
+    /// # Cancellation
+    ///
+    /// The connection may or may not be there; the next request makes one.
+    pub async fn warm_up_after_silence(&self) {
+        self.inner.shared.wire.warm_up_after_silence().await;
+    }
+
     /// Serves one connection until its peer closes it, a line can't be served, or the keeper [stops](Self::stop).
     ///
     /// It returns once the handler's side is over; leases may still be on their way back.

@@ -96,6 +96,14 @@ impl Wire {
         self.pool().fresh_at = self.clock.now();
     }
 
+    /// Makes a new connection ahead of the next request, where that one would not use the old one any more.
+    pub(super) async fn warm_up_after_silence(&self) {
+        if self.pool().is_stale(self.clock.now()) {
+            self.drop_pool();
+            self.warm_up().await;
+        }
+    }
+
     /// Sends one request; a write brings its flight along, and keeps it until the answer is there. One that is
     /// `withdrawn` before its turn came is not sent: a crowd that has gone would else take its rows, and keep the
     /// releases behind them from being written before the keeper's end.

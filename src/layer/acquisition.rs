@@ -19,8 +19,7 @@ use crate::session::Acquire;
 pub(super) struct Acquisition {
     session: Arc<Session>,
     keys: Keys,
-    /// What is still to be asked for, the next one last. The first is sent once the keeper has begun: before that it is
-    /// not known which version it speaks.
+    /// What is still to be asked for, the next one last. The first is sent once it is known which version is spoken.
     unsent: Vec<(Which, Box<Acquire>)>,
     /// What was asked for and not answered yet.
     asked: Option<Which>,
@@ -110,7 +109,7 @@ impl Acquisition {
 
     /// Asks for the next key, with what is left of the time for all of them.
     fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<Which, Broken>> {
-        if let Err(broken) = ready!(self.session.poll_began(cx)) {
+        if let Err(broken) = ready!(self.session.poll_version(cx)) {
             return Poll::Ready(Err(broken));
         }
         let Some((which, mut acquire)) = self.unsent.pop() else { return Poll::Pending };

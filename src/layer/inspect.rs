@@ -80,7 +80,7 @@ pub(super) async fn inspect(core: &Core, context: &lambda_runtime::Context, key:
     let hold = core.begin(context)?;
     let session = hold.session();
     let looking = async {
-        poll_fn(|cx| session.poll_began(cx)).await.map_err(gone)?;
+        poll_fn(|cx| session.poll_version(cx)).await.map_err(gone)?;
         session.inspect(Box::new(Inspect {
             // The session gives it its own.
             id: 0,

@@ -13,6 +13,7 @@ use leasehold_extension::journal::Journal;
 use leasehold_extension::logging::Lines;
 use leasehold_extension::metrics::Metrics;
 use leasehold_extension::next_loop;
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::fake_api::FakeApi;
@@ -21,15 +22,20 @@ use crate::soon;
 const NOW_MS: u64 = 1_800_000_000_000;
 const A: SessionId = SessionId(1);
 
+/// Tells when a connection is made ahead.
 #[derive(Debug)]
-struct NoStore;
+struct NoStore {
+    warmed: mpsc::UnboundedSender<()>,
+}
 
 impl Store for NoStore {
     async fn send(&self, _: &Lock, _: Request, _: Duration) -> Answer {
         Answer::new(Outcome::Failed(Failure::new(FailureKind::Rejected, "none")), None)
     }
 
-    async fn warm_up(&self) {}
+    async fn warm_up(&self) {
+        self.warmed.send(()).unwrap();
+    }
 
     fn drop_connections(&self) {}
 }
@@ -38,6 +44,7 @@ struct Loop {
     api: FakeApi,
     clock: ManualClock,
     home: Arc<ExtensionHome>,
+    warmed: mpsc::UnboundedReceiver<()>,
     task: JoinHandle<next_loop::Shutdown>,
 }
 
@@ -47,12 +54,14 @@ impl Loop {
         let clock = ManualClock::at(Wall::from_millis(NOW_MS));
         let journal = Arc::new(Journal::new("/nowhere/held".into()));
         let home = Arc::new(ExtensionHome::new(Arc::new(clock.clone()), journal, freezes));
-        let keeper = Keeper::new(NoStore, Arc::new(clock.clone()), home.clone(), KeeperOptions::default());
+        let (sender, warmed) = mpsc::unbounded_channel();
+        let store = NoStore { warmed: sender };
+        let keeper = Keeper::new(store, Arc::new(clock.clone()), home.clone(), KeeperOptions::default());
         let next = Api::new(Endpoint::parse(api.address()).unwrap(), "the-identifier".to_owned());
         let at_home = home.clone();
         let metrics = Metrics::new(&keeper, MetricLines::Off, None, Lines::to(std::io::sink));
         let task = tokio::spawn(async move { next_loop::run(next, &at_home, &keeper, &metrics).await });
-        Self { api, clock, home, task }
+        Self { api, clock, home, warmed, task }
     }
 
     /// Waits until the loop knows of the invocation.
@@ -129,4 +138,12 @@ async fn where_nothing_freezes_nothing_is_waited_for() {
     assert!(it.home.may_answer_before_write(A));
     it.invoke("r").await;
     it.api.next().await;
+}
+
+#[tokio::test]
+async fn after_a_long_freeze_a_connection_is_made_while_the_handler_reads_its_event() {
+    let mut it = Loop::start(true).await;
+    it.clock.advance(Duration::from_secs(31));
+    it.invoke("r").await;
+    soon(it.warmed.recv()).await.unwrap();
 }

@@ -85,6 +85,13 @@ async fn answer(account: &Account, request: Request<Incoming>) -> Response<Full<
     let Some(function) = account.function(&name) else {
         return refused(404, "ResourceNotFoundException", &format!("Function not found: {name}"));
     };
+    // As Lambda does, which hands no function what is no JSON; nothing at all is an empty object.
+    let is_invoke = matches!(what, What::Invoke);
+    let body = if is_invoke && body.is_empty() { Bytes::from_static(b"{}") } else { body };
+    if let (true, Err(error)) = (is_invoke, serde_json::from_slice::<serde::de::IgnoredAny>(&body)) {
+        let message = format!("Could not parse request body into json: {error}");
+        return refused(400, "InvalidRequestContentException", &message);
+    }
     match what {
         What::Configuration => response(200, "application/json", Bytes::from(function.configuration().to_string())),
         What::Invoke if is_header(&head.headers, "x-amz-invocation-type", "Event") => match function.begin(body) {

@@ -62,6 +62,19 @@ async fn answers_have_lambdas_form() {
 }
 
 #[tokio::test]
+async fn what_is_no_json_reaches_no_function_and_nothing_is_an_empty_object() {
+    let api = serve(StackFunction::new("tested", double()).extension(double()).timeout(LONG)).await;
+    for asynchronous in ["", "x-amz-invocation-type: Event\r\n"] {
+        let (head, body) = ask(&api, "POST", INVOKE, asynchronous, "{\"steps\": [").await;
+        assert!(head.starts_with("http/1.1 400") && head.contains("invalidrequestcontentexception"), "{head}\n{body}");
+    }
+    let received = |event: &leasehold_sandbox::Event| matches!(event.kind, EventKind::InvocationAnswered { .. });
+    assert_eq!(api.sandbox("tested").unwrap().log().events().iter().filter(|event| received(event)).count(), 0);
+    let (head, _) = ask(&api, "POST", INVOKE, "", "").await;
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+}
+
+#[tokio::test]
 async fn a_function_that_is_busy_or_not_ready_is_refused_as_lambda_refuses_it() {
     let api = serve(StackFunction::new("tested", double()).pending_for(LONG)).await;
     let (head, _) = ask(&api, "POST", INVOKE, "", "{}").await;

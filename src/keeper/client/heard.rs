@@ -65,7 +65,7 @@ pub(crate) enum Owed {
 pub(crate) struct Heard {
     /// The session versions that were offered.
     offered: VersionRange,
-    pub(super) began: bool,
+    began: bool,
     /// The answer to `inspect`, once it was asked.
     pub(super) look: Option<Option<Looked>>,
     pub(super) broken: Option<Broken>,
@@ -110,6 +110,11 @@ impl Heard {
                 }
             }
         }
+    }
+
+    /// Whether it is known which version is spoken.
+    pub(super) const fn knows_version(&self) -> bool {
+        self.began || self.offered.min == self.offered.max
     }
 
     fn answer_look(&mut self, id: u64, looked: Looked) {

@@ -61,9 +61,10 @@ impl Session {
         self.place
     }
 
-    /// Waits until the keeper has begun its side.
-    pub(crate) fn poll_began(&self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        self.poll_for(cx, |heard| if heard.began { Some(Ok(())) } else { heard.broken.clone().map(Err) })
+    /// Waits until it is known which version is spoken. That is known at once where only one was offered: the keeper
+    /// speaks it, or refuses the session with all that was said in it. So a first order waits for no answer to `begin`.
+    pub(crate) fn poll_version(&self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        self.poll_for(cx, |heard| if heard.knows_version() { Some(Ok(())) } else { heard.broken.clone().map(Err) })
     }
 
     /// Asks for a lease, under the id that the lines about this key carry.

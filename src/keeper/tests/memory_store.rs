@@ -76,6 +76,7 @@ struct State {
     state_log: Vec<(String, StateRequest)>,
     decide_state: DecideState,
     connections_dropped: usize,
+    warmed: usize,
     cancelled: usize,
     /// Whether answers have a `Date`.
     dates: bool,
@@ -91,6 +92,7 @@ impl MemoryStore {
             state_log: Vec::new(),
             decide_state: Box::new(|_, _| Fate::USUAL),
             connections_dropped: 0,
+            warmed: 0,
             cancelled: 0,
             dates: true,
         };
@@ -207,6 +209,11 @@ impl MemoryStore {
 
     pub(super) fn connections_dropped(&self) -> usize {
         self.state.lock().unwrap().connections_dropped
+    }
+
+    /// How often a connection was made ahead of its first request.
+    pub(super) fn warmed(&self) -> usize {
+        self.state.lock().unwrap().warmed
     }
 
     /// How many requests were dropped without an answer.
@@ -351,7 +358,9 @@ impl Store for MemoryStore {
         StateAnswer { date: Some(self.clock.now().wall.as_millis() / 1000), ..StateAnswer::new(outcome) }
     }
 
-    async fn warm_up(&self) {}
+    async fn warm_up(&self) {
+        self.state.lock().unwrap().warmed += 1;
+    }
 
     fn drop_connections(&self) {
         self.state.lock().unwrap().connections_dropped += 1;

@@ -25,3 +25,4 @@ mod support;
 mod transcripts;
 mod versions;
 mod waiting;
+mod warming;

@@ -1,8 +1,10 @@
 //! Layer and keeper of different releases, by a session version 2 that exists in these tests only: they pick what both
 //! know, and where there is nothing to pick, it is said which side is the older.
 
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
 
 use tempfile::TempDir;
 use tokio::net::UnixListener;
@@ -55,8 +57,14 @@ fn client(socket: &Path, versions: VersionRange) -> KeeperClient {
     KeeperClient::speaking(socket, versions)
 }
 
-async fn began(session: &Session) -> Result<(), Broken> {
-    timeout(60 * SECOND, poll_fn(|cx| session.poll_began(cx))).await.unwrap()
+/// What comes of a session's first order.
+async fn asked(session: &Session) -> Result<Answer, Broken> {
+    let asking = async {
+        poll_fn(|cx| session.poll_version(cx)).await?;
+        session.acquire(Which::Main, Box::new(acquire(1, "a")));
+        poll_fn(|cx| session.poll_answer(cx)).await
+    };
+    timeout(60 * SECOND, asking).await.unwrap()
 }
 
 #[tokio::test]
@@ -64,10 +72,8 @@ async fn an_old_layer_and_a_newer_keeper_and_the_reverse_speak_what_both_know() 
     for (layers, keepers) in [(OLD, BOTH), (BOTH, OLD), (BOTH, BOTH), (BOTH, NEW), (NEW, BOTH)] {
         let served = Served::speaking(keepers);
         let session = served.session(layers);
-        assert_eq!(began(&session).await, Ok(()), "{layers:?} {keepers:?}");
-        session.acquire(Which::Main, Box::new(acquire(1, "a")));
-        let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
-        assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
+        let answer = asked(&session).await;
+        assert!(matches!(answer, Ok(Answer::Granted(_))), "{layers:?} {keepers:?} {answer:?}");
         session.close();
         served.world.all_ended().await;
     }
@@ -93,9 +99,27 @@ async fn no_version_in_common_is_told_to_the_layer_with_the_side_to_upgrade() {
     ] {
         let served = Served::speaking(keepers);
         let session = served.session(layers);
-        let Err(Broken::Version(reason)) = began(&session).await else { panic!("they have none in common") };
+        let Err(Broken::Version(reason)) = asked(&session).await else { panic!("they have none in common") };
         assert!(reason.contains(what_to_do), "{reason}");
         assert_eq!(served.world.home.told(), [], "nothing was begun");
+    }
+}
+
+#[tokio::test]
+async fn a_first_order_waits_for_the_pick_only_where_there_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keeper.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    for (layers, waits) in [(OLD, false), (NEW, false), (BOTH, true)] {
+        let session = client(&path, layers).begin("r-1", None).unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut order = pin!(poll_fn(|cx| session.poll_version(cx)));
+        assert_eq!(poll_fn(|cx| Poll::Ready(order.as_mut().poll(cx).is_pending())).await, waits, "{layers:?}");
+        if waits {
+            let (_reader, writer) = stream.into_split();
+            LineWriter::new(writer).send(&FromKeeper::Began { version: 1 }).await.unwrap();
+            assert_eq!(timeout(60 * SECOND, order).await.unwrap(), Ok(()));
+        }
     }
 }
 
@@ -108,7 +132,7 @@ async fn a_keeper_that_picks_what_was_not_offered_is_not_spoken_to() {
     let (stream, _) = listener.accept().await.unwrap();
     let (_reader, writer) = stream.into_split();
     LineWriter::new(writer).send(&FromKeeper::Began { version: 2 }).await.unwrap();
-    assert!(matches!(began(&session).await, Err(Broken::Version(_))));
+    assert!(matches!(asked(&session).await, Err(Broken::Version(_))));
 }
 
 #[tokio::test]
@@ -140,15 +164,17 @@ async fn what_a_newer_peer_adds_to_a_line_is_ignored() {
         tokio::io::AsyncWriteExt::write_all(writer, format!("{line}\n").as_bytes()).await.unwrap();
     };
     say(&mut writer, r#"{"type":"began","version":1,"new":1}"#).await;
-    assert_eq!(began(&session).await, Ok(()));
-    session.acquire(Which::Main, Box::new(acquire(1, "a")));
     let granted = format!(
         r#"{{"type":"granted","id":1,"owner":"{owner}","token":7,"valid_for_ms":1000,"waited_ms":0,"attempts":1,"new":{{}}}}"#
     );
-    say(&mut writer, &granted).await;
-    let answer = timeout(60 * SECOND, poll_fn(|cx| session.poll_answer(cx))).await.unwrap();
+    let saying = async {
+        let mut lines = LineReader::new(reader);
+        while !matches!(lines.next().await.unwrap(), Some(ToKeeper::Acquire(_))) {}
+        say(&mut writer, &granted).await;
+    };
+    let (answer, ()) = tokio::join!(asked(&session), saying);
     assert!(matches!(answer, Ok(Answer::Granted(_))), "{answer:?}");
-    drop((reader, writer));
+    drop(writer);
 }
 
 #[tokio::test]
@@ -173,7 +199,7 @@ async fn a_message_that_only_a_newer_version_knows_is_answered_with_its_kind_of_
     let (reader, writer) = stream.into_split();
     let line = b"{\"type\":\"error\",\"kind\":\"quota\",\"message\":\"too many\"}\n";
     tokio::io::AsyncWriteExt::write_all(&mut { writer }, line).await.unwrap();
-    assert_eq!(began(&session).await, Err(Broken::Version("too many".to_owned())));
+    assert_eq!(asked(&session).await.unwrap_err(), Broken::Version("too many".to_owned()));
     let mut lines = LineReader::new(reader);
     assert!(matches!(lines.next().await.unwrap(), Some(ToKeeper::Begin { versions: OLD, .. })));
 }

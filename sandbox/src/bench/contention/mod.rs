@@ -47,6 +47,10 @@ const LEASE: Duration = Duration::from_secs(30);
 const BREATH: Duration = Duration::from_millis(100);
 /// How many there must be for fairness to mean something.
 const FAIR_FROM: usize = 10;
+/// How many have come in the end at least: courses of few are run again and again, as chance decides about each.
+const ENOUGH: usize = 50;
+/// How often a course is run at most.
+const MOST_ROUNDS: usize = 10;
 
 /// Runs all courses.
 pub(super) async fn measure(plan: &Plan, tell: &mut (dyn FnMut(&str) + Send)) -> Result<(Floor, Vec<Row>), Error> {
@@ -69,13 +73,39 @@ async fn run(plan: &Plan, course: &Course) -> Result<(Floor, Figures, Counts), E
     let client = client(ground.url(false)).await?;
     let floor = Floor::measure(&ground, &client, plan.times(50, 20)).await?;
     let executor = OwnedRuntime::new("contenders").map_err(Error::io("start the contenders' threads"))?;
-    let mut dice = Rng::with_seed(plan.seed);
-    let key = format!("{KEYS}wanted");
-    let asked = Asked { key: key.clone(), lease: LEASE, wait: course.wait, polling: plan.polling.delays() };
+    let mut rounds = Vec::new();
+    for number in 0..plan.times(rounds_of(course), 1) {
+        rounds.push(round(plan, course, &ground, &floor, &executor, number).await?);
+    }
+    let counts = ground.since(0, |of| of.starts_with(KEYS));
+    // A busy machine is not equally busy all the time.
+    let floor = floor.and(&Floor::measure(&ground, &client, plan.times(50, 20)).await?);
+    let figures = Figures::of(&rounds, course.hold, floor.request());
+    Ok((floor, figures, counts))
+}
+
+/// How often a course is run.
+fn rounds_of(course: &Course) -> usize {
+    ENOUGH.div_ceil(course.contenders.max(1)).min(MOST_ROUNDS)
+}
+
+/// A course once, for a key of its own.
+async fn round(
+    plan: &Plan,
+    course: &Course,
+    ground: &Ground,
+    floor: &Floor,
+    executor: &OwnedRuntime,
+    number: usize,
+) -> Result<Vec<Told>, Error> {
+    let seed = plan.seed.wrapping_add(number as u64);
+    let mut dice = Rng::with_seed(seed);
+    let key = format!("{KEYS}wanted-{number}");
+    let asked = Asked { key, lease: LEASE, wait: course.wait, polling: plan.polling.delays() };
     let (starts, kills) = (course.starts(&mut dice), course.kills(floor.request(), &mut dice));
     let drawn: Vec<_> = starts.into_iter().zip(kills).collect();
-    let number = if course.one_keeper { 1 } else { course.contenders };
-    let keepers: Vec<_> = (0..number as u64).map(|place| keeper(&ground, plan.seed.wrapping_add(place))).collect();
+    let keepers = if course.one_keeper { 1 } else { course.contenders };
+    let keepers: Vec<_> = (0..keepers as u64).map(|place| keeper(ground, seed.wrapping_add(place))).collect();
     let hold = course.hold;
     let (sender, receiver) = oneshot::channel();
     executor.spawn(async move {
@@ -83,12 +113,7 @@ async fn run(plan: &Plan, course: &Course) -> Result<(Floor, Figures, Counts), E
         let _ = sender.send(contended(keepers, asked, drawn, hold).await);
     });
     let ended = || Error::io("wait for the contenders")(std::io::Error::other("their executor ended"));
-    let told = receiver.await.map_err(|_| ended())??;
-    let counts = ground.since(0, |of| of == key);
-    // A busy machine is not equally busy all the time.
-    let floor = floor.and(&Floor::measure(&ground, &client, plan.times(50, 20)).await?);
-    let figures = Figures::of(&told, course.hold, floor.request());
-    Ok((floor, figures, counts))
+    receiver.await.map_err(|_| ended())?
 }
 
 fn keeper(ground: &Ground, seed: u64) -> Keeper {
@@ -124,7 +149,7 @@ async fn contended(
 
 /// What a course comes to, in rows.
 fn rows_of(course: &Course, floor: &Floor, figures: &Figures, counts: &Counts) -> Vec<Row> {
-    let number = course.contenders as f64;
+    let number = figures.came as f64;
     let row = |id: &str, what: &str, value: f64, unit: Unit| {
         Row::new(Section::Contention, format!("{}.{id}", course.id), format!("{}: {what}", course.what), value, unit)
     };
@@ -136,6 +161,9 @@ fn rows_of(course: &Course, floor: &Floor, figures: &Figures, counts: &Counts) -
     };
     let (total, minimum) = (figures.total.as_secs_f64(), figures.minimum.as_secs_f64());
     let mut note = format!("{total:.2} s, at least {minimum:.2} s; {} had it", figures.held);
+    if figures.rounds > 1 {
+        note.push_str(&format!(" in {} rounds", figures.rounds));
+    }
     if figures.gave_up + figures.killed > 0 {
         note.push_str(&format!(", {} gave up, {} were killed", figures.gave_up, figures.killed));
     }
