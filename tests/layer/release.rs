@@ -115,30 +115,18 @@ fn hear_dropped(mut peer: Peer, reason: &'static str) -> std::thread::JoinHandle
 }
 
 #[tokio::test]
-async fn a_drop_before_the_keeper_has_begun_only_closes() {
-    let keeper = Keeper::bind();
-    let mut service = keeper.layer("orders:{id}").build().unwrap().layer(service_fn(|_: LambdaEvent<Value>| answer()));
-    keeper.accept_hello();
-    let mut response = task::spawn(service.call(order()));
-    assert_pending!(response.poll());
-    let mut peer = keeper.accept();
-    peer.hear("begin");
-    drop(response);
-    peer.hear_end();
-}
-
-#[tokio::test]
 async fn a_drop_while_the_lease_is_asked_for_takes_the_request_back() {
-    for crossing in [false, true] {
+    for (begun, crossing) in [(false, false), (true, false), (true, true)] {
         let keeper = Keeper::bind();
         let mut service =
             keeper.layer("orders:{id}").build().unwrap().layer(service_fn(|_: LambdaEvent<Value>| answer()));
         keeper.accept_hello();
         let mut response = task::spawn(service.call(order()));
         assert_pending!(response.poll());
-        let mut peer = keeper.accept_session();
-        settle().await;
-        assert_pending!(response.poll());
+        let mut peer = if begun { keeper.accept_session() } else { keeper.accept() };
+        if !begun {
+            peer.hear("begin");
+        }
         peer.hear_acquire();
         if crossing {
             peer.say(granted());
