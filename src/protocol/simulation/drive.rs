@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::clock::{DAY, MS, Micros, SECOND, micros};
-use super::keeper::{End, Flight, Machine};
+use super::keeper::{End, Flight};
+use super::machine::{Input, Machine};
 use super::minimum;
 use super::network::{Fate, failure};
 use super::queue::Event;
@@ -11,16 +12,6 @@ use super::trace;
 use super::violation::Violation;
 use super::world::World;
 use crate::protocol::{Action, Answer, Context, FencingToken, Holder, Outcome, Request, RequestId, Verdict};
-
-enum Input {
-    Start,
-    Unwanted,
-    Answer(RequestId, Answer),
-    Wake,
-    Cancel,
-    Release,
-    Park(Duration),
-}
 
 impl World {
     pub(super) fn start(&mut self, id: usize) -> Result<(), Violation> {
@@ -110,33 +101,15 @@ impl World {
             entropy: &mut self.random,
             client_is_warm: keeper.warm,
         };
-        match (&mut session.machine, input) {
-            (Machine::Contender(contender), Input::Start) => contender.start(&mut cx),
-            (Machine::Contender(contender), Input::Answer(of, answer)) => contender.handle_answer(&mut cx, of, answer),
-            (Machine::Contender(contender), Input::Wake) => contender.handle_wakeup(&mut cx),
-            (Machine::Contender(contender), Input::Cancel | Input::Release | Input::Park(_)) => {
-                contender.handle_cancel(&mut cx);
-            }
-            (Machine::Holder(holder), Input::Start) => holder.start(&mut cx, false),
-            (Machine::Holder(holder), Input::Unwanted) => holder.start(&mut cx, true),
-            (Machine::Holder(holder), Input::Answer(of, answer)) => holder.handle_answer(&mut cx, of, answer),
-            (Machine::Holder(holder), Input::Wake) => holder.handle_wakeup(&mut cx),
-            (Machine::Holder(holder), Input::Cancel | Input::Release) => holder.handle_release(&mut cx),
-            (Machine::Holder(holder), Input::Park(minimum)) => holder.handle_park(&mut cx, minimum),
-            (Machine::Contender(_), Input::Unwanted) | (Machine::Done, _) => return Ok(()),
+        if !session.machine.feed(&mut cx, input) {
+            return Ok(());
         }
         self.pump(id)
     }
 
     /// Carries out what the machine wants until it wants nothing more, and sets its next wake-up.
     fn pump(&mut self, id: usize) -> Result<(), Violation> {
-        loop {
-            let action = match &mut self.sessions[id].machine {
-                Machine::Contender(contender) => contender.poll_action(),
-                Machine::Holder(holder) => holder.poll_action(),
-                Machine::Done => None,
-            };
-            let Some(action) = action else { break };
+        while let Some(action) = self.sessions[id].machine.poll_action() {
             self.carry_out(id, action)?;
         }
         let session = &self.sessions[id];

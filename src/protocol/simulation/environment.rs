@@ -1,7 +1,8 @@
 //! What befalls environments: they come, freeze, have their clocks stepped, and vanish.
 
 use super::clock::{Freeze, MS, Micros, SECOND, SimClock};
-use super::keeper::{Flight, Keeper, Machine};
+use super::keeper::{Flight, Keeper};
+use super::machine::Machine;
 use super::network::Fate;
 use super::queue::Event;
 use super::violation::Violation;

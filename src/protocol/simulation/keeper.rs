@@ -1,9 +1,10 @@
 //! The parties: environments with their keepers, and the sessions in them.
 
 use super::clock::{Micros, SimClock};
+use super::machine::Machine;
 use super::queue::Event;
 use crate::clock::{Mono, Now};
-use crate::protocol::{Answer, Contender, Holder, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
+use crate::protocol::{Answer, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
 
 /// One environment: its clocks, and what its keeper remembers.
 #[derive(Debug)]
@@ -34,13 +35,6 @@ impl Keeper {
     pub(super) fn cut_for(&self, at: Micros) -> Option<Micros> {
         (self.cut.0 <= at && at < self.cut.1).then(|| self.cut.1 - at)
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Machine {
-    Contender(Contender),
-    Holder(Holder),
-    Done,
 }
 
 /// How an acquisition ended.

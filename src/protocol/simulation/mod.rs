@@ -21,6 +21,7 @@ pub mod contention;
 mod drive;
 mod environment;
 mod keeper;
+mod machine;
 mod minimum;
 pub mod model;
 mod network;

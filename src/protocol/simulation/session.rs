@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::clock::{DAY, MS, Micros, SECOND, micros};
-use super::keeper::{Ending, Machine, Session};
+use super::keeper::{Ending, Session};
+use super::machine::Machine;
 use super::queue::Event;
 use super::violation::Violation;
 use super::world::World;

@@ -2,7 +2,8 @@
 
 use super::Report;
 use super::clock::{DAY, Drift, EPOCH, MS, Micros, SECOND, micros};
-use super::keeper::{End, Flight, Keeper, Machine, Session};
+use super::keeper::{End, Flight, Keeper, Session};
+use super::machine::Machine;
 use super::minimum::Minima;
 use super::queue::{Event, Queue};
 use super::random::Random;

@@ -6,6 +6,7 @@ use super::Course;
 use super::report::{Count, Report, Wait};
 use crate::clock::Mono;
 use crate::protocol::simulation::clock::{Drift, MS, Micros, SECOND, SimClock, micros};
+use crate::protocol::simulation::machine::{Input, Machine};
 use crate::protocol::simulation::queue::{Event, Queue};
 use crate::protocol::simulation::random::Random;
 use crate::protocol::simulation::store::{Store, date};
@@ -46,25 +47,12 @@ struct Member {
     count: Count,
 }
 
-enum Machine {
-    Contender(Contender),
-    Holder(Holder),
-    None,
-}
-
 struct Flight {
     member: usize,
     id: RequestId,
     request: Request,
     back: Micros,
     answer: Option<Answer>,
-}
-
-enum Input {
-    Start,
-    Answer(RequestId, Answer),
-    Wake,
-    Release,
 }
 
 impl Crowd {
@@ -151,7 +139,7 @@ impl Crowd {
         let by_clock = self.course.polling != crate::protocol::Polling::Tickets;
         if self.members[member].dies && (numbered || (refused && by_clock)) {
             self.members[member].dead = true;
-            self.members[member].machine = Machine::None;
+            self.members[member].machine = Machine::Done;
         }
     }
 
@@ -172,28 +160,17 @@ impl Crowd {
             entropy: &mut self.random,
             client_is_warm: member.warm,
         };
-        match (&mut member.machine, input) {
-            (Machine::Contender(contender), Input::Start) => contender.start(&mut cx),
-            (Machine::Contender(contender), Input::Answer(of, answer)) => contender.handle_answer(&mut cx, of, answer),
-            (Machine::Contender(contender), Input::Wake) => contender.handle_wakeup(&mut cx),
-            (Machine::Holder(holder), Input::Start) => holder.start(&mut cx, false),
-            (Machine::Holder(holder), Input::Answer(of, answer)) => holder.handle_answer(&mut cx, of, answer),
-            (Machine::Holder(holder), Input::Wake) => holder.handle_wakeup(&mut cx),
-            (Machine::Holder(holder), Input::Release) => holder.handle_release(&mut cx),
-            (Machine::Contender(_), Input::Release) | (Machine::None, _) => return,
+        if !member.machine.feed(&mut cx, input) {
+            return;
         }
-        while let Some(action) = match &mut self.members[id].machine {
-            Machine::Contender(contender) => contender.poll_action(),
-            Machine::Holder(holder) => holder.poll_action(),
-            Machine::None => None,
-        } {
+        while let Some(action) = self.members[id].machine.poll_action() {
             self.carry_out(id, action);
         }
         let member = &mut self.members[id];
         let wake = match &member.machine {
             Machine::Contender(contender) => contender.poll_wakeup(),
             Machine::Holder(holder) => holder.poll_wakeup(now),
-            Machine::None => None,
+            Machine::Done => None,
         };
         if let Some(at) = wake.filter(|at| member.wake != Some(*at)) {
             member.wake = Some(at);
@@ -244,7 +221,7 @@ impl Member {
             server_time: ServerTime::new(),
             observations: Observations::new(),
             epoch: Epoch::default(),
-            machine: Machine::None,
+            machine: Machine::Done,
             wake: None,
             dies,
             dead: false,

@@ -8,7 +8,7 @@ use super::state::{Environment, FORMAT, State};
 use super::step::{Step, What};
 use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::{EPOCH, SECOND, SimClock};
-use crate::protocol::simulation::keeper::Machine;
+use crate::protocol::simulation::machine::Machine;
 use crate::protocol::simulation::trace;
 use crate::protocol::{Backoff, Budget, Contender, FailureKind, Polling, Request, Settings};
 

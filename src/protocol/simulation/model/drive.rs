@@ -7,12 +7,12 @@ use super::fact::Fact;
 use super::state::{Flight, Session};
 use crate::clock::Now;
 use crate::protocol::simulation::Violation;
-use crate::protocol::simulation::keeper::{End, Machine};
+use crate::protocol::simulation::keeper::End;
+use crate::protocol::simulation::machine::{Input, Machine};
 use crate::protocol::simulation::minimum;
 use crate::protocol::simulation::trace;
 use crate::protocol::{
-    Acquired, Action, Answer, Context, Entropy, Holder, LossReason, OwnerId, Renewals, Request, RequestId, Verdict,
-    Version,
+    Acquired, Action, Context, Entropy, Holder, LossReason, OwnerId, Renewals, Request, RequestId, Verdict, Version,
 };
 
 /// Identities by place and count, and no jitter: a state decides what follows from it.
@@ -31,16 +31,6 @@ impl Entropy for Counted<'_> {
     fn fraction(&mut self) -> f64 {
         0.5
     }
-}
-
-pub(super) enum Input {
-    Start,
-    Unwanted,
-    Answer(RequestId, Answer),
-    Wake,
-    Cancel,
-    Release,
-    Park(Duration),
 }
 
 impl Course<'_> {
@@ -81,33 +71,15 @@ impl Course<'_> {
             entropy: &mut entropy,
             client_is_warm: true,
         };
-        match (&mut at.sessions[session].machine, input) {
-            (Machine::Contender(contender), Input::Start) => contender.start(&mut cx),
-            (Machine::Contender(contender), Input::Answer(of, answer)) => contender.handle_answer(&mut cx, of, answer),
-            (Machine::Contender(contender), Input::Wake) => contender.handle_wakeup(&mut cx),
-            (Machine::Contender(contender), Input::Cancel | Input::Release | Input::Park(_)) => {
-                contender.handle_cancel(&mut cx);
-            }
-            (Machine::Holder(holder), Input::Start) => holder.start(&mut cx, false),
-            (Machine::Holder(holder), Input::Unwanted) => holder.start(&mut cx, true),
-            (Machine::Holder(holder), Input::Answer(of, answer)) => holder.handle_answer(&mut cx, of, answer),
-            (Machine::Holder(holder), Input::Wake) => holder.handle_wakeup(&mut cx),
-            (Machine::Holder(holder), Input::Cancel | Input::Release) => holder.handle_release(&mut cx),
-            (Machine::Holder(holder), Input::Park(minimum)) => holder.handle_park(&mut cx, minimum),
-            (Machine::Contender(_), Input::Unwanted) | (Machine::Done, _) => return Ok(()),
+        if !at.sessions[session].machine.feed(&mut cx, input) {
+            return Ok(());
         }
         self.pump(place, session)
     }
 
     /// Carries out what the machine wants until it wants nothing more, and notes its next wake-up.
     fn pump(&mut self, place: usize, session: usize) -> Result<(), Violation> {
-        loop {
-            let action = match &mut self.at(place).sessions[session].machine {
-                Machine::Contender(contender) => contender.poll_action(),
-                Machine::Holder(holder) => holder.poll_action(),
-                Machine::Done => None,
-            };
-            let Some(action) = action else { break };
+        while let Some(action) = self.at(place).sessions[session].machine.poll_action() {
             self.carry_out(place, session, action)?;
         }
         let now = self.now_at(place);

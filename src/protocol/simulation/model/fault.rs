@@ -5,7 +5,7 @@ use super::fact::Fact;
 use super::state::Environment;
 use crate::protocol::Request;
 use crate::protocol::simulation::clock::{Freeze, Micros};
-use crate::protocol::simulation::keeper::Machine;
+use crate::protocol::simulation::machine::Machine;
 
 impl Course<'_> {
     /// Time passes: requests that were neither carried out nor answered at their moment are slow from now on.

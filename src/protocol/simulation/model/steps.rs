@@ -5,7 +5,7 @@ use super::bounds::{Bounds, Fault};
 use super::state::{Environment, Session, State};
 use super::step::{Step, What};
 use crate::protocol::simulation::clock::{Freeze, Micros};
-use crate::protocol::simulation::keeper::Machine;
+use crate::protocol::simulation::machine::Machine;
 use crate::protocol::simulation::store::date;
 
 /// More than this many writes are never on their way with nobody waiting for them; the oldest is lost.

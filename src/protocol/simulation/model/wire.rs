@@ -1,12 +1,11 @@
 //! Requests at the store, and their answers.
 
 use super::course::Course;
-use super::drive::Input;
 use super::fact::Fact;
 use super::steps::MOST_STRAYS;
 use crate::protocol::simulation::Violation;
 use crate::protocol::simulation::clock::SECOND;
-use crate::protocol::simulation::keeper::Machine;
+use crate::protocol::simulation::machine::{Input, Machine};
 use crate::protocol::simulation::network::failure;
 use crate::protocol::simulation::store::date;
 use crate::protocol::simulation::trace;
