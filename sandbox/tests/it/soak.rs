@@ -40,9 +40,10 @@ async fn a_short_soak_breaks_nothing_and_its_figures_add_up() {
     let table = figures.to_string();
     assert!(table.contains("| invariant breaks "), "{table}");
     assert_eq!(figures.to_json()["ended"], 300);
-    // Whatever was killed: the keepers' own lines add up.
+    // Whatever was killed: the keepers' own lines add up, which is one of the invariants. What a killed one had not told
+    // yet is missing from them.
     let metrics = &figures.metrics;
-    assert!(metrics.keepers >= 6 && metrics.of("Acquired") >= figures.invocations["ok"], "{figures}");
+    assert!(metrics.keepers >= 6 && (1..=figures.granted).contains(&metrics.of("Acquired")), "{figures}");
 }
 
 #[tokio::test]
