@@ -106,7 +106,7 @@ impl DynamoDb {
     /// Credentials that DynamoDB refuses are asked for anew with the next request.
     fn renew_credentials(&self, failure: Option<FailureKind>, connection: &Arc<Connection>) {
         if failure == Some(FailureKind::Credentials) {
-            self.connections.replace(connection);
+            self.connections.renew_credentials(connection);
         }
     }
 
