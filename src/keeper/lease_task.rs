@@ -72,6 +72,8 @@ pub(super) struct LeaseTask {
     trail: Trail,
     /// The attempts that the home was told of and not yet that they are settled.
     noted: Vec<OwnerId>,
+    /// The attempts before the one that took the row which were never answered.
+    unanswered: Vec<OwnerId>,
     row: Option<TakenRow>,
     order: Option<GiveBack>,
     /// The release that is owed since the order, while it is not on its way.
@@ -138,6 +140,7 @@ impl LeaseTask {
             asked: now.mono,
             trail: Trail::new(now.mono),
             noted: Vec::new(),
+            unanswered: Vec::new(),
             row: None,
             order: None,
             debt: None,

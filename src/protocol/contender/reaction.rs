@@ -6,7 +6,7 @@ use crate::protocol::{Acquired, Action, Context, Failure, Mutant, Outcome, Reque
 
 /// How many attempts of unknown outcome are remembered: DynamoDB takes at most 100 operands in an `IN` list. Should an older
 /// one hold the row after all, its lease is waited for like anybody's.
-const MOST_UNKNOWN: usize = 90;
+pub(super) const MOST_UNKNOWN: usize = 90;
 
 impl Contender {
     pub(super) fn handle_attempt(
