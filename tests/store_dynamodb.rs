@@ -76,7 +76,17 @@ fn foreign(format: Option<&str>) -> Row {
 
 /// The same row with hints for those who wait, and what they say.
 fn hinted(row: Row) -> Row {
-    let hints = Hints { tickets: Some(20), served: Some(11), hold: Some(Duration::from_millis(15)) };
+    let hints =
+        Hints { tickets: Some(20), served: Some(11), hold: Some(Duration::from_millis(15)), ..Hints::default() };
+    with_hints(row, hints)
+}
+
+/// The same row where tickets can't be counted.
+fn oddly_hinted(row: Row) -> Row {
+    with_hints(row, Hints { uncountable: true, ..Hints::default() })
+}
+
+fn with_hints(row: Row, hints: Hints) -> Row {
     match row {
         Row::Free { version, .. } => Row::Free { version, hints },
         Row::Held(held) => Row::Held(HeldRow { hints, ..held }),
@@ -117,9 +127,13 @@ fn states() -> Vec<(&'static str, Option<Item>, Row)> {
         ("mine, with hints", Some(with(held_by(ME), &good)), hinted(held_row(ME, 7, None))),
         ("another's, with hints", Some(with(held_by(OTHER), &good)), hinted(held_row(OTHER, 7, None))),
         ("an unknown attempt's, with hints", Some(with(held_by(UNKNOWN), &good)), hinted(held_row(UNKNOWN, 7, None))),
-        ("free, with odd hints", Some(with(free(), &odd)), Row::Free { version: 7, hints: Hints::default() }),
-        ("mine, with odd hints", Some(with(held_by(ME), &odd)), held_row(ME, 7, None)),
-        ("another's, with odd hints", Some(with(held_by(OTHER), &odd)), held_row(OTHER, 7, None)),
+        (
+            "free, with odd hints",
+            Some(with(free(), &odd)),
+            oddly_hinted(Row::Free { version: 7, hints: Hints::default() }),
+        ),
+        ("mine, with odd hints", Some(with(held_by(ME), &odd)), oddly_hinted(held_row(ME, 7, None))),
+        ("another's, with odd hints", Some(with(held_by(OTHER), &odd)), oddly_hinted(held_row(OTHER, 7, None))),
         ("without format", Some(without(free(), "format")), foreign(None)),
         ("without format, mine", Some(without(held_by(ME), "format")), foreign(None)),
         ("without format, another's", Some(without(held_by(OTHER), "format")), foreign(None)),
@@ -293,6 +307,14 @@ fn hints(row: &Row) -> Hints {
     }
 }
 
+/// What the row that this takes says of those who wait.
+fn served(by: &Request, before: Hints) -> Hints {
+    let (Request::Acquire { served, .. } | Request::TakeOver { served, .. }) = by else { return before };
+    // Nobody can be served with a ticket that was not taken.
+    let served = served.or(before.served).filter(|served| before.tickets.is_some_and(|tickets| *served <= tickets));
+    Hints { served, ..before }
+}
+
 /// A ticket is taken of a held row alone, and changes nothing but their count. What can't be counted on fails it.
 fn after_a_ticket(row: &Row, item: Option<Item>) -> (Outcome, Option<Item>) {
     let (Row::Held(held), Some(item)) = (row, &item) else { return (Outcome::Refused { row: row.clone() }, item) };
@@ -325,8 +347,8 @@ async fn every_request_does_to_a_row_in_every_state_what_the_protocol_says() {
                 _ if request == Request::Ticket => after_a_ticket(&row, item.clone()),
                 Some((after, version)) => {
                     let takes = matches!(request, Request::Acquire { .. } | Request::TakeOver { .. });
-                    let hold = hints(&row).hold.filter(|_| takes);
-                    (Outcome::Written { version, hold }, Some(after))
+                    let hints = if takes { served(&request, hints(&row)) } else { Hints::default() };
+                    (Outcome::Written { version, hints }, Some(after))
                 }
                 None => (Outcome::Refused { row: row.clone() }, item.clone()),
             };
@@ -404,7 +426,10 @@ async fn a_row_with_hints_is_smaller_than_a_write_unit() {
     let expires_at = Some(Wall::from_millis(EXPIRY));
     let (unknown, served) = (vec![], Some((1 << 63) - 2));
     let acquire = Request::Acquire { owner: owner(ME), version: None, at, lease: LEASE, expires_at, unknown, served };
-    assert!(matches!(store.send(&lock(KEY), acquire, TIMEOUT).await.outcome, Outcome::Written { hold: Some(_), .. }));
+    assert!(matches!(
+        store.send(&lock(KEY), acquire, TIMEOUT).await.outcome,
+        Outcome::Written { hints: Hints { hold: Some(_), .. }, .. }
+    ));
     let numbered = store.send(&lock(KEY), Request::Ticket, TIMEOUT).await.outcome;
     let tickets = if let Outcome::Numbered { row: Row::Held(held) } = &numbered { held.hints.tickets } else { None };
     assert_eq!(tickets, Some((1 << 63) - 1), "{numbered:?}");

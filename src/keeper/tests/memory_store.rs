@@ -221,12 +221,13 @@ impl MemoryStore {
         let hints = hints_of(&row);
         let owner_now = if let Row::Held(held) = &row { Some((held.owner, held.version)) } else { None };
         let serving = |served: Option<u64>| Hints { served: served.or(hints.served), ..hints };
-        let mut usual_hold = None;
+        let mut told = Hints::default();
         let new = match request {
             Request::Read => return Outcome::Read { row },
             Request::Ticket => {
                 let Row::Held(held) = row else { return refused };
-                let hints = Hints { tickets: Some(hints.tickets.unwrap_or(0) + 1), ..hints };
+                let counted = hints.tickets.unwrap_or(0) + 1;
+                let hints = Hints { tickets: Some(counted).filter(|_| !hints.uncountable), ..hints };
                 let row = Row::Held(HeldRow { hints, ..held });
                 state.rows.insert(lock.key.clone(), row.clone());
                 return Outcome::Numbered { row };
@@ -239,14 +240,14 @@ impl MemoryStore {
                     Row::Free { version: old, .. } => after(Version::Counter(*old)),
                     Row::Absent => version.unwrap_or(Version::Counter(at.as_millis() + 1)),
                 };
-                usual_hold = hints.hold;
+                told = serving(served);
                 held(owner, version, lease, expires_at, &lock.holder, serving(served))
             }
             Request::TakeOver { owner, version, lease, expires_at, seen_owner, seen_version, served, .. } => {
                 if owner_now != Some((seen_owner, seen_version)) {
                     return refused;
                 }
-                usual_hold = hints.hold;
+                told = serving(served);
                 let version = version.unwrap_or(after(seen_version));
                 held(owner, version, lease, expires_at, &lock.holder, serving(served))
             }
@@ -277,7 +278,7 @@ impl MemoryStore {
             _ => Version::Counter(0),
         };
         state.rows.insert(lock.key.clone(), new);
-        Outcome::Written { version, hold: usual_hold }
+        Outcome::Written { version, hints: told }
     }
 }
 

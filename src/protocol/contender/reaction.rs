@@ -20,7 +20,7 @@ impl Contender {
         #[cfg(feature = "simulation")]
         self.forget_shared_attempt(cx, attempt, &outcome);
         match outcome {
-            Outcome::Written { version, hold } => {
+            Outcome::Written { version, hints } => {
                 cx.observations.forget(&self.subject);
                 let acquired = Acquired {
                     owner: attempt.owner,
@@ -32,7 +32,7 @@ impl Contender {
                     waited: cx.now.mono.since(self.began.mono),
                     attempts: self.writes,
                     took_over: attempt.took_over,
-                    usual_hold: hold,
+                    usual_hold: hints.hold,
                 };
                 let unwanted = self.is_over() || self.is_past_latest(cx.now);
                 if unwanted {
