@@ -62,6 +62,8 @@ struct Entry {
 pub(super) enum Known {
     #[default]
     Nothing,
+    /// It has asked, and has no answer yet; the lease that it wants is so long.
+    Asked { lock: Arc<Lock>, lease: Duration },
     /// It has it itself.
     Own { lock: Arc<Lock>, acquired_at: u64, until: Mono },
     /// What it would have been told at this moment, had its time been over.
@@ -75,6 +77,8 @@ impl Known {
             Self::Own { lock, acquired_at, .. } => {
                 Some(Box::new(HolderInfo { acquired_at: Some(*acquired_at), ..lock.holder.clone() }))
             }
+            // It has acquired nothing yet.
+            Self::Asked { lock, .. } => Some(Box::new(HolderInfo { acquired_at: None, ..lock.holder.clone() })),
             Self::Verdict(Verdict::Busy(busy), _) => busy.holder.clone(),
             Self::Verdict(..) | Self::Nothing => None,
         }
@@ -86,6 +90,8 @@ impl Known {
             // What stood in the way of the first stood in the way of all.
             Self::Verdict(verdict @ (Verdict::Failed(_) | Verdict::Unusable(_)), _) => return verdict.clone(),
             Self::Own { until, .. } => until.since(now),
+            // Should the row be its by now.
+            Self::Asked { lease, .. } => *lease,
             Self::Verdict(Verdict::Busy(busy), at) => busy.retry_after.saturating_sub(now.since(*at)),
             Self::Verdict(..) | Self::Nothing => Duration::ZERO,
         };
@@ -175,6 +181,22 @@ impl Place {
 
     pub(super) fn known(&self) -> Known {
         self.look(|line, _| line.known.clone())
+    }
+
+    /// It asks the store now. What the one before it found out tells more.
+    pub(super) fn asks(&self, lock: &Arc<Lock>, lease: Duration) {
+        if matches!(self.known(), Known::Nothing | Known::Asked { .. }) {
+            self.wants(lock, lease);
+        }
+    }
+
+    /// It goes on asking, and nobody is known to hold the row.
+    pub(super) fn wants(&self, lock: &Arc<Lock>, lease: Duration) {
+        self.look(|line, number| {
+            if line.places.front().is_some_and(|first| first.number == number) {
+                line.known = Known::Asked { lock: lock.clone(), lease };
+            }
+        });
     }
 
     /// It was answered, and this is what came of it so far.

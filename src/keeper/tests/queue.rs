@@ -181,6 +181,43 @@ async fn who_waits_in_vain_behind_one_that_contends_is_told_what_that_one_saw() 
     assert_eq!(world.places(), 0);
 }
 
+/// Nobody knows who holds the row, but who comes first in this environment.
+#[tokio::test(start_paused = true)]
+async fn who_waits_in_vain_behind_a_first_request_without_an_answer_is_told_behind_whom() {
+    let world = World::new();
+    world.store.decide(|_, _| Fate::SWALLOWED);
+    let _head = world.asks_with(Acquire { wait_ms: 60_000, lease_ms: 9_000, ..acquire(1, "a") }).await;
+    let mut second = world.asks(2, SECOND).await;
+    let mut once = world.begin().await;
+    once.acquire(Acquire { wait_ms: 0, ..acquire(3, "a") }).await;
+    for (client, waited) in [(&mut once, 0), (&mut second, 1_000)] {
+        let (holder, waited_ms, retry_after_ms) = busy_unsent(client).await;
+        let holder = holder.unwrap();
+        assert_eq!((holder.request_id.as_str(), holder.acquired_at, waited_ms), ("r-1", None, waited));
+        assert_eq!(retry_after_ms, 9_000, "a lease of it may begin at any moment");
+    }
+    assert_eq!(world.attempts(), 1);
+}
+
+/// It goes on asking, and is ahead of those behind it all the same.
+#[tokio::test(start_paused = true)]
+async fn who_waits_behind_one_that_saw_the_row_free_and_was_too_late_is_told_behind_whom() {
+    let world = World::new();
+    let elsewhere = world.elsewhere();
+    let mut holder = elsewhere.begin().await;
+    holder.take(9, "a").await;
+    let _head = world.asks(1, 60 * SECOND).await;
+    let mut second = world.asks(2, 2 * SECOND).await;
+    finish(&mut holder, 9).await;
+    // Whoever is quicker has gone again when the refusal comes back.
+    world.store.decide(|_, request| match request {
+        Request::Acquire { .. } | Request::TakeOver { .. } => Fate::SWALLOWED,
+        _ => Fate::USUAL,
+    });
+    let (holder, ..) = busy_unsent(&mut second).await;
+    assert_eq!(holder.unwrap().acquired_at, None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn who_tries_once_does_not_wait_and_asks_only_where_nobody_holds_it_any_more() {
     let world = World::new();
