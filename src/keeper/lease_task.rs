@@ -280,6 +280,11 @@ impl LeaseTask {
             (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {
                 self.settle(owner);
             }
+            (Purpose::Attempt(_), Outcome::Written { hints, .. }) => {
+                if let Some(place) = &self.place {
+                    place.took(*hints, self.to.shared.now().mono);
+                }
+            }
             (Purpose::Renewal, Outcome::Written { .. }) => {
                 counters.renewals.add_one();
                 self.not_renewed = None;

@@ -54,7 +54,9 @@ impl LeaseTask {
         if was_in_vain || now >= in_line.stop {
             return self.pass();
         }
-        match place.and_then(|place| place.take_break(now)) {
+        let Settings { polling, format, .. } = self.to.terms.settings;
+        let by_tickets = polling == Polling::Tickets && format.abilities().hints;
+        match place.and_then(|place| place.take_break(now, by_tickets)) {
             Some(pause) => in_line.begins_at = Some((now + pause).min(in_line.stop - LAST_CHANCE)),
             None => self.contend(),
         }

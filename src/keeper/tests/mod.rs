@@ -15,6 +15,7 @@ mod metrics;
 mod parking;
 mod pause;
 mod queue;
+mod queue_breaks;
 mod queue_schedules;
 mod quiesce;
 mod release;

@@ -9,7 +9,6 @@ use super::memory_store::Fate;
 use super::support::{Client, SECOND, World, acquire};
 use crate::keeper::Drained;
 use crate::keeper::lease_task::HANDOVER_WITHIN;
-use crate::keeper::queue::{BREAK, STREAK};
 use crate::protocol::{FailureKind, Format, HolderInfo, Request, Row, Unusable};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper};
 
@@ -32,11 +31,11 @@ impl World {
     }
 
     /// A session of its own that asks for `a` as `id`, and has its place.
-    async fn asks(&self, id: u64, wait: Duration) -> Client {
+    pub(super) async fn asks(&self, id: u64, wait: Duration) -> Client {
         self.asks_with(Acquire { wait_ms: wait.as_millis() as u64, ..acquire(id, "a") }).await
     }
 
-    async fn asks_with(&self, acquire: Acquire) -> Client {
+    pub(super) async fn asks_with(&self, acquire: Acquire) -> Client {
         let (mut client, before) = (self.begin().await, self.places());
         client.acquire(acquire).await;
         while self.places() == before {
@@ -46,7 +45,7 @@ impl World {
     }
 }
 
-async fn finish(client: &mut Client, id: u64) {
+pub(super) async fn finish(client: &mut Client, id: u64) {
     client.release(id, ReleaseReason::Finished, true).await;
     assert_eq!(client.receive().await, FromKeeper::Released { id });
 }
@@ -458,65 +457,4 @@ async fn two_that_want_two_keys_in_opposite_orders_wait_no_longer_than_their_tim
     one.vanish().await;
     world.all_ended().await;
     assert_eq!(world.places(), 0);
-}
-
-/// Those of one keeper hand the key on before who polls could see it free; so they let others go first now and then.
-#[tokio::test(start_paused = true)]
-async fn a_keeper_with_a_long_line_lets_others_have_the_key_as_well() {
-    const HOLD: Duration = Duration::from_millis(100);
-    let world = World::new();
-    let mut first = world.begin().await;
-    first.take(1_000, "a").await;
-    let mut crowd = JoinSet::new();
-    for id in 0..150 {
-        let mut client = world.asks(id, 600 * SECOND).await;
-        crowd.spawn(async move {
-            client.granted(id).await;
-            sleep(HOLD).await;
-            finish(&mut client, id).await;
-        });
-    }
-    finish(&mut first, 1_000).await;
-    sleep(SECOND).await;
-    let elsewhere = world.elsewhere();
-    let mut other = elsewhere.begin().await;
-    other.acquire(Acquire { wait_ms: 600_000, ..acquire(1, "a") }).await;
-    let waited = Duration::from_millis(other.granted(1).await.waited_ms);
-    assert!(waited <= STREAK + HOLD + BREAK, "{waited:?}");
-    assert!(crowd.len() > 50, "while the line is long");
-    finish(&mut other, 1).await;
-    let began = Instant::now();
-    crowd.join_all().await;
-    // What that costs a keeper that is alone.
-    let least = 101 * (HOLD + 2 * ROUND_TRIP);
-    assert!(began.elapsed() < least + least * BREAK.as_millis() as u32 / STREAK.as_millis() as u32 + 2 * SECOND);
-    assert_eq!(world.keeper.counts().busy, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_break_goes_on_for_who_is_next_when_the_one_that_began_it_is_gone_or_had_no_time_for_it() {
-    for gone in [true, false] {
-        let world = World::new();
-        let mut first = world.begin().await;
-        first.take(1, "a").await;
-        let mut second = world.asks(2, 600 * SECOND).await;
-        finish(&mut first, 1).await;
-        second.granted(2).await;
-        let mut head = world.asks(3, if gone { 600 * SECOND } else { STREAK + 200 * MS }).await;
-        let mut next = world.asks(4, 600 * SECOND).await;
-        sleep(STREAK).await;
-        finish(&mut second, 2).await;
-        let freed = Instant::now();
-        if gone {
-            sleep(100 * MS).await;
-            head.vanish().await;
-        } else {
-            head.granted(3).await;
-            assert!(freed.elapsed() < 200 * MS, "it takes its last chance: {:?}", freed.elapsed());
-            finish(&mut head, 3).await;
-        }
-        next.granted(4).await;
-        assert!(freed.elapsed() >= BREAK, "{gone}: {:?}", freed.elapsed());
-        assert!(freed.elapsed() < BREAK + 2 * ROUND_TRIP, "{gone}: {:?}", freed.elapsed());
-    }
 }
