@@ -110,6 +110,7 @@ fn the_world_is_hostile_enough_to_mean_something() {
             ("takeovers", total.takeovers),
             ("rows parked", total.parked),
             ("tickets", if format.abilities().hints { total.tickets } else { u64::MAX }),
+            ("rows contended for again", total.contended_again),
             ("losses", total.losses),
             ("freezes", total.freezes),
             ("environments vanished", total.vanished),

@@ -84,32 +84,27 @@ impl LeaseTask {
         self.machine = Machine::Holding(Box::new(holder));
     }
 
-    /// Whether a row that was taken was lost again before the grant, as after a pause of this process, or no renewal was
-    /// answered that it needed, with time left to wait. What else fails a grant would fail again.
+    /// Whether a row that was taken was lost again before the grant, as after a pause of this process, with time left to
+    /// wait. What else fails a grant comes too late for that, or would fail again; and then the row is yet to be freed, and
+    /// a renewal may be under way.
     fn may_contend_again(&self, verdict: &Verdict) -> bool {
         let transient = matches!(verdict, Verdict::Failed(failure) if failure.kind.is_transient());
-        let taken = matches!(self.machine, Machine::Holding(_));
-        transient && taken && self.order.is_none() && self.to.shared.now().mono < self.to.terms.budget.stop
+        let lost = matches!(&self.machine, Machine::Holding(holder) if holder.is_finished());
+        transient && lost && self.order.is_none() && self.to.shared.now().mono < self.to.terms.budget.stop
     }
 
-    /// Begins anew, within the same budget. What was sent without an answer may land as well now, or later.
+    /// Begins anew, within the same budget. Nothing of the lost row is left to be freed; what was sent before it without an
+    /// answer may land now, or later.
     fn contend_again(&mut self) {
-        let mut unanswered = std::mem::take(&mut self.unanswered);
         if let Some(row) = self.row.take() {
-            tracing::info!(key = %self.to.terms.lock.key, owner = %row.owner, "no grant came of the row that was taken: contending again");
-            if self.machine.is_finished() {
-                // Nothing of it is left to be freed.
-                self.settle(row.owner);
-            } else {
-                // The holder would free it; the next attempt takes it as it is.
-                unanswered.push(row.owner);
-            }
+            tracing::info!(key = %self.to.terms.lock.key, owner = %row.owner, "the row was lost before the grant: contending again");
+            self.settle(row.owner);
             self.count_undone();
         }
         self.refused = false;
         let Terms { settings, subject, budget, epoch, .. } = &self.to.terms;
         let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, self.to.shared.now());
-        let mut contender = contender.replacing(unanswered);
+        let mut contender = contender.replacing(std::mem::take(&mut self.unanswered));
         self.to.shared.with_context(|cx| contender.start(cx));
         self.machine = Machine::Contending(Box::new(contender));
     }

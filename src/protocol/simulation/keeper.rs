@@ -3,7 +3,9 @@
 use super::clock::{Micros, SimClock};
 use super::queue::Event;
 use crate::clock::{Mono, Now};
-use crate::protocol::{Answer, Contender, Holder, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
+use crate::protocol::{
+    Answer, Contender, Epoch, Holder, Observations, OwnerId, Request, RequestId, ServerTime, Settings,
+};
 
 /// One environment: its clocks, and what its keeper remembers.
 #[derive(Debug)]
@@ -68,7 +70,10 @@ pub(super) struct Session {
     pub(super) keeper: usize,
     pub(super) key: usize,
     pub(super) settings: Settings,
+    pub(super) epoch: Epoch,
     pub(super) machine: Machine,
+    /// The attempts before the one that took the row which were never answered.
+    pub(super) unanswered: Vec<OwnerId>,
     pub(super) end: Option<End>,
     /// Nothing may be believed any more: refused, released, lost or given up.
     pub(super) over: bool,
