@@ -12,6 +12,7 @@ use leasehold::store::DynamoDb;
 use leasehold::{KeeperChoice, KeyState, Leasehold};
 use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 mod support;
 
@@ -79,7 +80,7 @@ fn a_lease_that_was_taken_with_one_executor_is_asked_and_released_with_another()
         let lease = first.block_on(locks.acquire("moved", WAIT)).unwrap();
         let first = Some(first).filter(|_| !first_is_gone);
         executor().block_on(async {
-            lease.save_state(&7_u64).await.unwrap();
+            timeout(WAIT, lease.save_state(&7_u64)).await.expect("it is told that it is saved").unwrap();
             assert_eq!(lease.metrics().await.unwrap().attempts, 1);
         });
         executor().block_on(lease.release()).unwrap();
