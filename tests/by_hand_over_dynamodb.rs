@@ -12,6 +12,7 @@ use leasehold::store::DynamoDb;
 use leasehold::{KeeperChoice, KeyState, Leasehold};
 use support::embedded_dynamodb::{EmbeddedDynamoDb, Item};
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 mod support;
 
@@ -67,6 +68,25 @@ fn a_script_that_blocks_keeps_its_lease_and_the_row_is_free_behind_its_release_a
     assert!(!is_held("scripts"));
     drop(locks.acquire_blocking("scripts", WAIT).unwrap());
     assert!(!is_held("scripts"), "a program may end with this drop, and its keeper with it");
+}
+
+/// An executor notices nothing while nobody waits with it: whoever waits elsewhere is to be woken there.
+#[test]
+fn a_lease_that_was_taken_with_one_executor_is_asked_and_released_with_another() {
+    let locks = locks("leasehold/1", Duration::from_secs(30));
+    let executor = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for first_is_gone in [false, true] {
+        let first = executor();
+        let lease = first.block_on(locks.acquire("moved", WAIT)).unwrap();
+        let first = Some(first).filter(|_| !first_is_gone);
+        executor().block_on(async {
+            timeout(WAIT, lease.save_state(&7_u64)).await.expect("it is told that it is saved").unwrap();
+            assert_eq!(lease.metrics().await.unwrap().attempts, 1);
+        });
+        executor().block_on(lease.release()).unwrap();
+        assert!(!is_held("moved"));
+        drop(first);
+    }
 }
 
 #[test]

@@ -5,8 +5,11 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use aws_credential_types::provider::future::ProvideCredentials as ProvideFuture;
+use aws_sdk_dynamodb::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 use leasehold::clock::Wall;
 use leasehold::protocol::{Answer, FailureKind, Outcome, Request, Version};
 use leasehold::session::Table;
@@ -172,4 +175,75 @@ async fn the_answer_to_a_request_that_was_given_up_reaches_nobody() {
     };
     let answer = store.send(&lock("k"), acquire, LONG).await;
     assert_eq!(answer.outcome, Outcome::written(Version::Counter(1_700_000_000_001)));
+}
+
+/// Counts how often it is asked for credentials.
+#[derive(Clone, Debug, Default)]
+struct Counting(Arc<AtomicU32>);
+
+impl ProvideCredentials for Counting {
+    fn provide_credentials<'a>(&'a self) -> ProvideFuture<'a>
+    where
+        Self: 'a,
+    {
+        let asked = self.0.fetch_add(1, Ordering::Relaxed);
+        ProvideFuture::ready(Ok(Credentials::new(format!("AKID{asked}"), "not a secret", None, None, "tests")))
+    }
+}
+
+impl Counting {
+    fn asked(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn store(&self, server: &FaultServer) -> Arc<DynamoDb> {
+        let config = sdk_config(server.url()).into_builder();
+        let config = config.credentials_provider(SharedCredentialsProvider::new(self.clone())).build();
+        Arc::new(DynamoDb::with_config(config))
+    }
+}
+
+/// Many leases renew by the same credentials, which expire for all of them at once.
+#[tokio::test]
+async fn refused_credentials_are_asked_for_anew_by_the_same_connections_and_once_for_all() {
+    const AT_ONCE: usize = 10;
+    let expired = Fault::error(400, "ExpiredTokenException", "The security token included in the request is expired");
+    // All of the first ones are under way before one of them is answered.
+    let server = FaultServer::always(expired.once(AT_ONCE));
+    let began = Instant::now();
+    let credentials = Counting::default();
+    let store = credentials.store(&server);
+    let renewing: Vec<_> = (0..AT_ONCE)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.send(&lock("k"), renew(), LONG).await })
+        })
+        .collect();
+    for renewing in renewing {
+        assert_eq!(kind_of(&renewing.await.unwrap()), FailureKind::Credentials);
+    }
+    let accepted = server.accepted();
+    assert_eq!(credentials.asked(), 1, "the next request asks anew");
+    for _ in 0..20 {
+        assert_eq!(kind_of(&store.send(&lock("k"), renew(), LONG).await), FailureKind::Credentials);
+    }
+    let most = 2 + u32::try_from(began.elapsed().as_millis() / 250).unwrap();
+    assert!((2..=most).contains(&credentials.asked()), "{} of {most}", credentials.asked());
+    assert_eq!(server.accepted(), accepted, "a connection has nothing to do with credentials");
+}
+
+/// As a freeze gives up all that is under way: a request that waits on the connections of refused credentials as well.
+#[tokio::test]
+async fn what_is_in_flight_since_before_credentials_were_refused_is_given_up_with_the_connections() {
+    let expired = Fault::error(400, "ExpiredTokenException", "The security token included in the request is expired");
+    let server = FaultServer::start(move |number| if number == 0 { Fault::Hang } else { expired.clone() });
+    let store = Counting::default().store(&server);
+    let in_flight = tokio::spawn({
+        let store = store.clone();
+        async move { store.send(&lock("k"), renew(), LONG).await }
+    });
+    eventually("the request came", || server.seen().len() == 1).await;
+    assert_eq!(kind_of(&store.send(&lock("k"), renew(), LONG).await), FailureKind::Credentials);
+    store.drop_connections();
+    assert_eq!(kind_of(&in_flight.await.unwrap()), FailureKind::Connection);
 }

@@ -13,14 +13,15 @@ use crate::protocol::HolderInfo;
 /// The lock works as it should: this is never a throttle, an outage or a refusal of permission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{key}` is held by {}; waited {waited:?}, its lease can end in {retry_after:?}: try again then, or raise `max_wait`",
-    name(.holder)
+    "`{key}` is {}; waited {waited:?}, its lease can end in {retry_after:?}: try again then, or raise `max_wait`",
+    stands(*.attempts, .holder)
 )]
 #[non_exhaustive]
 pub struct LeaseBusy {
     /// What is locked.
     pub key: LockKey,
-    /// What the row says about its holder, or the keeper knows of one of its own.
+    /// What the row says about its holder, or the keeper knows of one of its own. Without `acquired_at`, after no attempts, it
+    /// is who was ahead in the environment's line, whom DynamoDB has not answered yet.
     pub holder: Option<Box<HolderInfo>>,
     /// How long was waited.
     pub waited: Duration,
@@ -30,8 +31,15 @@ pub struct LeaseBusy {
     pub retry_after: Duration,
 }
 
-fn name(holder: &Option<Box<HolderInfo>>) -> String {
-    holder.as_deref().map_or_else(|| HolderInfo::default().to_string(), ToString::to_string)
+/// Who holds the key; of one that sent nothing, that it waited in line behind somebody who may not hold it yet.
+fn stands(attempts: u32, holder: &Option<Box<HolderInfo>>) -> String {
+    match holder.as_deref() {
+        Some(first) if attempts == 0 && first.acquired_at.is_none() => format!(
+            "wanted by {first} as well, which is ahead in this environment's line and has no answer from DynamoDB yet"
+        ),
+        Some(holder) => format!("held by {holder}"),
+        None => format!("held by {}", HolderInfo::default()),
+    }
 }
 
 /// The lease was lost while the handler ran: somebody else may work on the key.
@@ -174,5 +182,31 @@ impl fmt::Display for Unlocked {
                 f.write_str("the lease was given back: take a `lease.guard()` along where work outlives the handler")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waited_in_line_in_vain_is_told_behind_whom_and_whether_that_one_holds_the_key() {
+        let said = |attempts, acquired_at| {
+            let (function, request_id) = ("billing".to_owned(), "r-1".to_owned());
+            let holder = HolderInfo { function, request_id, acquired_at, ..HolderInfo::default() };
+            let (waited, retry_after) = (Duration::from_secs(2), Duration::from_secs(30));
+            let key = LockKey::new("orders:17").unwrap();
+            LeaseBusy { key, holder: Some(Box::new(holder)), waited, attempts, retry_after }.to_string()
+        };
+        let advice = "waited 2s, its lease can end in 30s: try again then, or raise `max_wait`";
+        assert_eq!(said(0, Some(1)), format!("`orders:17` is held by billing (request r-1); {advice}"));
+        assert_eq!(
+            said(1, None),
+            format!("`orders:17` is held by billing (request r-1); {advice}"),
+            "its row says no more"
+        );
+        let ahead = "wanted by billing (request r-1) as well, which is ahead in this environment's line and has no answer \
+                     from DynamoDB yet";
+        assert_eq!(said(0, None), format!("`orders:17` is {ahead}; {advice}"));
     }
 }

@@ -5,6 +5,7 @@ mod connection;
 mod heard;
 mod heard_lease;
 mod lost;
+mod runtimes;
 mod session;
 mod socket;
 mod state;

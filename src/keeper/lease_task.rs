@@ -72,6 +72,8 @@ pub(super) struct LeaseTask {
     trail: Trail,
     /// The attempts that the home was told of and not yet that they are settled.
     noted: Vec<OwnerId>,
+    /// The attempts before the one that took the row which were never answered.
+    unanswered: Vec<OwnerId>,
     row: Option<TakenRow>,
     order: Option<GiveBack>,
     /// The release that is owed since the order, while it is not on its way.
@@ -138,6 +140,7 @@ impl LeaseTask {
             asked: now.mono,
             trail: Trail::new(now.mono),
             noted: Vec::new(),
+            unanswered: Vec::new(),
             row: None,
             order: None,
             debt: None,
@@ -276,6 +279,11 @@ impl LeaseTask {
             (Purpose::Attempt(owner), Outcome::Refused { .. }) => self.settle(owner),
             (Purpose::Attempt(owner), Outcome::Failed(failure)) if !failure.kind.may_have_landed() => {
                 self.settle(owner);
+            }
+            (Purpose::Attempt(_), Outcome::Written { hints, .. }) => {
+                if let Some(place) = &self.place {
+                    place.took(*hints, self.to.shared.now().mono);
+                }
             }
             (Purpose::Renewal, Outcome::Written { .. }) => {
                 counters.renewals.add_one();

@@ -6,7 +6,8 @@
 //!
 //! Other keepers are not in this line. They see the row free between a release and the next acquire of it, for as long as
 //! a request takes: too short for who polls. So a key is handed on within one keeper for [`STREAK`] at most; then the next
-//! in line lets it be free for a [`BREAK`], within which who waits elsewhere looks.
+//! in line lets it be free for a [`BREAK`], within which who waits elsewhere looks. Where the row tells of nobody who waits,
+//! that is after a [`LONG_STREAK`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,11 +16,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Mono, Now};
-use crate::protocol::{Busy, Format, HolderInfo, Subject, Validity, Verdict};
+use crate::protocol::{Busy, Format, Hints, HolderInfo, Subject, Validity, Verdict};
 use crate::store::Lock;
 
 /// For how long a key goes from one acquisition of this keeper to the next without a break.
 pub(super) const STREAK: Duration = Duration::from_secs(5);
+/// For how long it does where nobody has taken a ticket since a break that nobody made use of. Tickets are hints, and who
+/// waits by the clock takes none, so there is a break all the same.
+pub(super) const LONG_STREAK: Duration = Duration::from_secs(30);
 /// For how long it is left free then. Within it who is next elsewhere looks: after 100 ms by tickets, after the backoff's
 /// longest delay with its jitter by the clock.
 pub(super) const BREAK: Duration = Duration::from_millis(600);
@@ -45,6 +49,18 @@ struct Line {
     since: Option<Mono>,
     /// Until when it is left free for others, whoever is first meanwhile.
     break_until: Option<Mono>,
+    /// What the row said of those who wait when it was last taken.
+    hints: Hints,
+    /// The last ticket of those who let a whole break go by: they have had their turn, or are gone.
+    passed: u64,
+}
+
+impl Line {
+    /// Whether nobody elsewhere is known to have taken a ticket who has not had a chance. `served` does not tell: whoever was
+    /// overtaken still waits.
+    fn is_all_there_is(&self) -> bool {
+        !self.hints.uncountable && self.hints.tickets.unwrap_or(0) <= self.passed
+    }
 }
 
 #[derive(Debug)]
@@ -62,6 +78,8 @@ struct Entry {
 pub(super) enum Known {
     #[default]
     Nothing,
+    /// It has asked, and has no answer yet; the lease that it wants is so long.
+    Asked { lock: Arc<Lock>, lease: Duration },
     /// It has it itself.
     Own { lock: Arc<Lock>, acquired_at: u64, until: Mono },
     /// What it would have been told at this moment, had its time been over.
@@ -69,12 +87,14 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// Who holds the row, as far as that is known.
+    /// Who holds the row, or who wants it and comes first, as far as that is known.
     pub(super) fn holder(&self) -> Option<Box<HolderInfo>> {
         match self {
             Self::Own { lock, acquired_at, .. } => {
                 Some(Box::new(HolderInfo { acquired_at: Some(*acquired_at), ..lock.holder.clone() }))
             }
+            // It has acquired nothing yet.
+            Self::Asked { lock, .. } => Some(Box::new(HolderInfo { acquired_at: None, ..lock.holder.clone() })),
             Self::Verdict(Verdict::Busy(busy), _) => busy.holder.clone(),
             Self::Verdict(..) | Self::Nothing => None,
         }
@@ -86,6 +106,8 @@ impl Known {
             // What stood in the way of the first stood in the way of all.
             Self::Verdict(verdict @ (Verdict::Failed(_) | Verdict::Unusable(_)), _) => return verdict.clone(),
             Self::Own { until, .. } => until.since(now),
+            // Should the row be its by now.
+            Self::Asked { lease, .. } => *lease,
             Self::Verdict(Verdict::Busy(busy), at) => busy.retry_after.saturating_sub(now.since(*at)),
             Self::Verdict(..) | Self::Nothing => Duration::ZERO,
         };
@@ -156,10 +178,12 @@ impl Place {
         })
     }
 
-    /// For how long the first is to let the key be free for other keepers, now that its turn has come.
-    pub(super) fn take_break(&self, now: Mono) -> Option<Duration> {
+    /// For how long the first is to let the key be free for other keepers, now that its turn has come. One that waits
+    /// `by_tickets` takes it that those elsewhere do so as well.
+    pub(super) fn take_break(&self, now: Mono, by_tickets: bool) -> Option<Duration> {
         self.look(|line, _| {
-            if line.since.is_some_and(|since| now.since(since) >= STREAK) {
+            let streak = if by_tickets && line.is_all_there_is() { LONG_STREAK } else { STREAK };
+            if line.since.is_some_and(|since| now.since(since) >= streak) {
                 line.break_until = Some(now + BREAK);
                 line.since = line.break_until;
             }
@@ -177,6 +201,22 @@ impl Place {
         self.look(|line, _| line.known.clone())
     }
 
+    /// It asks the store now. What the one before it found out tells more.
+    pub(super) fn asks(&self, lock: &Arc<Lock>, lease: Duration) {
+        if matches!(self.known(), Known::Nothing | Known::Asked { .. }) {
+            self.wants(lock, lease);
+        }
+    }
+
+    /// It goes on asking, and nobody is known to hold the row.
+    pub(super) fn wants(&self, lock: &Arc<Lock>, lease: Duration) {
+        self.look(|line, number| {
+            if line.places.front().is_some_and(|first| first.number == number) {
+                line.known = Known::Asked { lock: lock.clone(), lease };
+            }
+        });
+    }
+
     /// It was answered, and this is what came of it so far.
     pub(super) fn tell(&self, verdict: Verdict, now: Mono) {
         self.look(|line, number| {
@@ -184,9 +224,20 @@ impl Place {
                 let is_others = matches!(&verdict, Verdict::Busy(busy) if busy.holder.is_some());
                 // Somebody else had it, so there was a chance.
                 if is_others {
-                    (line.since, line.break_until) = (None, None);
+                    (line.since, line.break_until, line.passed) = (None, None, 0);
                 }
                 line.known = Known::Verdict(verdict, now);
+            }
+        });
+    }
+
+    /// It has taken the row, which says so much of those who wait.
+    pub(super) fn took(&self, hints: Hints, now: Mono) {
+        self.look(|line, _| {
+            let was_used = hints.served != line.hints.served;
+            line.hints = hints;
+            if line.break_until.take_if(|until| now >= *until).is_some() && !was_used {
+                line.passed = hints.tickets.unwrap_or(0);
             }
         });
     }

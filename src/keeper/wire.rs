@@ -246,7 +246,7 @@ impl Wire {
     fn note(&self, failure: Option<FailureKind>) {
         if let Some(kind) = failure {
             if kind == FailureKind::Credentials {
-                // The store goes on with connections of its own making, and these are new.
+                // The next request also waits for new credentials.
                 self.pool().warm = false;
             }
             if matches!(kind, FailureKind::Timeout | FailureKind::Connection | FailureKind::Credentials) {

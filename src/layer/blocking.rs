@@ -68,8 +68,7 @@ impl Leasehold {
 /// A lease that was taken by blocking code: it is kept until it is released or dropped.
 ///
 /// It is a [`Lease`] to ask: [`ensure_held`](Lease::ensure_held) before steps that can't be taken back, the fencing token.
-/// It may go to another thread, and be dropped anywhere. What is async of a [`Lease`] blocks here: an executor of your
-/// own would never hear the answers, which come to the lease's.
+/// It may go to another thread, and be dropped anywhere. What is async of a [`Lease`] blocks here.
 ///
 /// A drop gives the lease back and waits until the row is free, 5 s at most. A drop by a panic is a crash: `on_crash`
 /// decides. Nothing is dropped where the process is killed, or ends by [`std::process::exit`]: with the extension's keeper
@@ -139,7 +138,7 @@ impl BlockingLease {
         self.block_on("BlockingLease::metrics", "Lease::metrics", self.lease.metrics())
     }
 
-    /// Waits with the executor that the lease's connection is registered with: no other one would hear the answer.
+    /// Waits with the executor that the lease was taken with.
     fn block_on<T: Default>(
         &self,
         called: &'static str,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{OwnerId, Row, Version};
+use super::{Hints, OwnerId, Row, Version};
 use crate::clock::Wall;
 
 /// One request: each is a single conditional write or a consistent read. What is told of the attributes is for the format
@@ -119,8 +119,8 @@ impl Answer {
 impl Outcome {
     /// A write was applied, and its answer says no more than the row's version.
     #[must_use]
-    pub const fn written(version: Version) -> Self {
-        Self::Written { version, hold: None }
+    pub fn written(version: Version) -> Self {
+        Self::Written { version, hints: Hints::default() }
     }
 }
 
@@ -131,8 +131,8 @@ pub enum Outcome {
     Written {
         /// The row's new version.
         version: Version,
-        /// The hint `hold_ms` on a row that was taken.
-        hold: Option<Duration>,
+        /// What a row that was taken says of those who wait, as far as the answer tells.
+        hints: Hints,
     },
     /// A ticket was taken; the row as it is since then (`ALL_NEW`).
     Numbered {

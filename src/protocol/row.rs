@@ -46,6 +46,8 @@ pub struct HeldRow {
 pub struct Hints {
     /// How many tickets were taken.
     pub tickets: Option<u64>,
+    /// Whether something stands in the place of `tickets` that is no such number: the next one would be none either.
+    pub uncountable: bool,
     /// Whose turn it was last: the highest ticket with which the row was taken, as far as those who took it knew.
     pub served: Option<u64>,
     /// How long the work under a lease takes, as a moving average.

@@ -1,17 +1,23 @@
-//! A client with connections of its own, which can be given up as a whole.
+//! A client with connections of its own, which can be given up as a whole, and credentials, which can be asked for anew.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use aws_config::SdkConfig;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, IdentityCache, StalledStreamProtectionConfig};
 use aws_sdk_dynamodb::{Client, Config};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use tokio::sync::{OnceCell, watch};
 
 use super::credentials;
 use super::https::Trust;
+
+/// Credentials that are refused although they were asked for within this time are not asked for anew: many leases renew by
+/// the same ones, and what hands them out may have a limit of its own.
+const ASKED_ANEW_AFTER: Duration = Duration::from_millis(250);
 
 /// The connections in use now, and how to make new ones.
 #[derive(Debug)]
@@ -48,60 +54,71 @@ impl Connections {
     /// The client of a connection, made at its first use.
     pub(super) async fn client<'a>(&self, connection: &'a Connection) -> &'a Client {
         let config = self.config().await;
-        connection.client.get_or_init(|| Client::from_conf(self.client_config(config)))
+        connection.client.get_or_init(|| Client::from_conf(self.client_config(config, connection)))
     }
 
     /// The protocol alone retries and limits time, for only it knows what an unknown outcome means.
     ///
     /// Credentials are asked for anew with each set of connections: a clone of a snapshot must not go on with those of its
     /// original, and connections are given up after every long silence.
-    fn client_config(&self, config: &SdkConfig) -> Config {
+    fn client_config(&self, config: &SdkConfig, connection: &Connection) -> Config {
+        let own = || connection.pool.http.get_or_init(|| self.trust.client()).clone();
         aws_sdk_dynamodb::config::Builder::from(config)
             .behavior_version(behavior())
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::disabled())
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .identity_cache(IdentityCache::lazy().build())
-            .http_client(config.http_client().unwrap_or_else(|| self.trust.client()))
+            .http_client(config.http_client().unwrap_or_else(own))
             .build()
     }
 
-    /// Lets later requests go by new connections, with credentials that are asked for anew, unless they do already. What
-    /// is in flight on these goes on.
-    pub(super) fn replace(&self, used: &Arc<Connection>) {
+    /// Lets later requests ask for credentials anew, by the same connections; unless they do already, or have only just
+    /// done so. What is in flight goes on.
+    pub(super) fn renew_credentials(&self, used: &Arc<Connection>) {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&current, used) {
-            *current = Arc::default();
+        if Arc::ptr_eq(&current, used) && used.renewed.is_none_or(|at| at.elapsed() >= ASKED_ANEW_AFTER) {
+            let pool = used.pool.clone();
+            *current = Arc::new(Connection { client: OnceLock::new(), renewed: Some(Instant::now()), pool });
         }
     }
 
     /// Gives up the current connections with everything in flight on them.
     pub(super) fn drop_all(&self) {
         let old = std::mem::take(&mut *self.current.lock().unwrap_or_else(PoisonError::into_inner));
-        old.given_up.send_replace(true);
+        old.pool.given_up.send_replace(true);
     }
 }
 
-/// A client's pool of connections. The pool closes the idle ones when the last handle to it is gone, and each one in
-/// flight when its request's future is dropped.
-#[derive(Debug)]
+/// A client with the credentials that it has asked for.
+#[derive(Debug, Default)]
 pub(super) struct Connection {
     client: OnceLock<Client>,
+    /// When it took the place of one whose credentials were refused.
+    renewed: Option<Instant>,
+    pool: Arc<Pool>,
+}
+
+/// The connections that clients share, one after the other. The pool closes the idle ones when the last handle to it is
+/// gone, and each one in flight when its request's future is dropped.
+#[derive(Debug)]
+struct Pool {
+    http: OnceLock<SharedHttpClient>,
     given_up: watch::Sender<bool>,
 }
 
-impl Default for Connection {
+impl Default for Pool {
     fn default() -> Self {
-        Self { client: OnceLock::new(), given_up: watch::Sender::new(false) }
+        Self { http: OnceLock::new(), given_up: watch::Sender::new(false) }
     }
 }
 
 impl Connection {
-    /// Done once the connection was given up.
+    /// Done once the connections were given up.
     pub(super) fn given_up(&self) -> impl Future<Output = ()> + Send + use<> {
-        let mut given_up = self.given_up.subscribe();
+        let mut given_up = self.pool.given_up.subscribe();
         async move {
-            // An error would mean that the connection itself is gone.
+            // An error would mean that the pool itself is gone.
             let _ = given_up.wait_for(|given_up| *given_up).await;
         }
     }

@@ -106,7 +106,7 @@ impl DynamoDb {
     /// Credentials that DynamoDB refuses are asked for anew with the next request.
     fn renew_credentials(&self, failure: Option<FailureKind>, connection: &Arc<Connection>) {
         if failure == Some(FailureKind::Credentials) {
-            self.connections.replace(connection);
+            self.connections.renew_credentials(connection);
         }
     }
 
@@ -214,7 +214,9 @@ fn written(format: &dyn RowFormat, lock: &Lock, request: &Request, updated: Opti
         return Outcome::Numbered { row: format.decode(updated) };
     }
     let found = match format.written(request, updated) {
-        Ok(version) => return Outcome::Written { version, hold: updated.and_then(|item| format.usual_hold(item)) },
+        Ok(version) => {
+            return Outcome::Written { version, hints: updated.map(|item| format.hints(item)).unwrap_or_default() };
+        }
         Err(found) => found,
     };
     match format.broken(request, updated) {

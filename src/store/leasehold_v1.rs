@@ -27,7 +27,7 @@ use super::Lock;
 use super::attributes::natural;
 use super::row_format::{Answers, Expressions, Item, RowFormat, Write, number, text, version_value};
 use crate::clock::Wall;
-use crate::protocol::{Format, HolderInfo, OwnerId, Request, Row, Unusable, Version};
+use crate::protocol::{Format, Hints, HolderInfo, OwnerId, Request, Row, Unusable, Version};
 
 /// What `format` says on a row of this format.
 const FORMAT: &str = "leasehold/1";
@@ -129,8 +129,8 @@ impl RowFormat for LeaseholdV1 {
         }
     }
 
-    fn usual_hold(&self, updated: &Item) -> Option<Duration> {
-        decode::hints(updated).hold
+    fn hints(&self, updated: &Item) -> Hints {
+        decode::hints(updated)
     }
 
     /// A fraction: no condition can tell one from an integer, and one more is a fraction again.

@@ -6,14 +6,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::Lock;
 use super::leasehold_v1::LeaseholdV1;
 use super::pydynox_v1::PydynoxV1;
-use crate::protocol::{Format, OwnerId, Request, Row, UnknownFormat, Unusable, Version};
+use crate::protocol::{Format, Hints, OwnerId, Request, Row, UnknownFormat, Unusable, Version};
 use crate::session::Table;
 
 /// A row's attributes by name.
@@ -41,9 +40,9 @@ pub(super) trait RowFormat: fmt::Debug + Send + Sync + 'static {
     /// What is wrong with them.
     fn written(&self, request: &Request, updated: Option<&Item>) -> Result<Version, String>;
 
-    /// The hint `hold_ms` of a row that was taken, where the format has it.
-    fn usual_hold(&self, _updated: &Item) -> Option<Duration> {
-        None
+    /// What a row that was taken says of those who wait, where the format has a place for it.
+    fn hints(&self, _updated: &Item) -> Hints {
+        Hints::default()
     }
 
     /// What an applied write's answer shows to be wrong with the row, where no condition could see it before. The write

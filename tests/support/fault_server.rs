@@ -13,6 +13,8 @@ use std::time::Duration;
 pub enum Fault {
     /// These bytes come as the answer, after this time.
     Answer(Duration, Vec<u8>),
+    /// These bytes come as the answer, once so many requests have come.
+    AnswerOnce(usize, Vec<u8>),
     /// These bytes come, then the connection is closed.
     AnswerAndClose(Vec<u8>),
     /// No answer, ever.
@@ -52,12 +54,20 @@ impl Fault {
             other => other,
         }
     }
+
+    /// The same answer, but not before so many requests have come.
+    pub fn once(self, requests: usize) -> Self {
+        match self {
+            Self::Answer(_, bytes) => Self::AnswerOnce(requests, bytes),
+            other => other,
+        }
+    }
 }
 
 impl fmt::Debug for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Answer(_, bytes) => write!(f, "Answer({})", bytes.escape_ascii()),
+            Self::Answer(_, bytes) | Self::AnswerOnce(_, bytes) => write!(f, "Answer({})", bytes.escape_ascii()),
             Self::AnswerAndClose(bytes) => write!(f, "AnswerAndClose({})", bytes.escape_ascii()),
             Self::Hang => f.write_str("Hang"),
             Self::Close => f.write_str("Close"),
@@ -164,6 +174,12 @@ fn serve(stream: &TcpStream, fault: &dyn Fn(usize) -> Fault, counts: &Counts) ->
         match fault(number) {
             Fault::Answer(delay, bytes) => {
                 thread::sleep(delay);
+                writer.write_all(&bytes)?;
+            }
+            Fault::AnswerOnce(requests, bytes) => {
+                while counts.seen.lock().expect("no test panicked here").len() < requests {
+                    thread::sleep(Duration::from_millis(1));
+                }
                 writer.write_all(&bytes)?;
             }
             Fault::AnswerAndClose(bytes) => return writer.write_all(&bytes),

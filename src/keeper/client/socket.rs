@@ -15,6 +15,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
+use super::runtimes::Runtimes;
+
 /// Room for every line that a session writes before its keeper reads the first: writing never waits.
 const SEND_BUFFER: usize = 256 * 1024;
 
@@ -106,8 +108,8 @@ pub(super) struct Socket {
 
 #[derive(Debug)]
 enum Descriptor {
-    /// A runtime tells when there is something to read.
-    Registered(tokio::net::UnixStream),
+    /// The runtimes of those who wait tell when there is something to read.
+    Registered(Runtimes),
     /// Nobody does: it is read by blocking only.
     Unregistered(UnixStream),
 }
@@ -120,12 +122,12 @@ impl Socket {
 
     /// Takes a connection, which must not block, for tasks to read.
     pub(super) fn registered(stream: UnixStream) -> io::Result<Self> {
-        if Handle::try_current().is_err() {
+        let Ok(here) = Handle::try_current() else {
             return Err(io::Error::other("a lease needs a tokio runtime with I/O and time enabled"));
-        }
+        };
         rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER)?;
         Ok(Self {
-            descriptor: Descriptor::Registered(tokio::net::UnixStream::from_std(stream)?),
+            descriptor: Descriptor::Registered(Runtimes::new(stream, &here)?),
             reading: Mutex::new(Reading::Task),
         })
     }
@@ -148,7 +150,7 @@ impl Socket {
 
     fn fd(&self) -> BorrowedFd<'_> {
         match &self.descriptor {
-            Descriptor::Registered(stream) => stream.as_fd(),
+            Descriptor::Registered(runtimes) => runtimes.fd(),
             Descriptor::Unregistered(stream) => stream.as_fd(),
         }
     }
@@ -157,14 +159,7 @@ impl Socket {
         let reading = *self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         match (reading, &self.descriptor) {
             (Reading::Until(end), _) => Poll::Ready(read_until(self.fd(), end, buf)),
-            (Reading::Task, Descriptor::Registered(stream)) => loop {
-                ready!(stream.poll_read_ready(cx))?;
-                match stream.try_read(buf) {
-                    // The readiness is cleared, and the next round waits.
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    result => return Poll::Ready(result),
-                }
-            },
+            (Reading::Task, Descriptor::Registered(runtimes)) => runtimes.poll_read(cx, buf),
             (Reading::Now | Reading::Task, _) => match read_now(self.fd(), buf) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
                 result => Poll::Ready(result),

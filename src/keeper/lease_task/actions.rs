@@ -62,6 +62,9 @@ impl LeaseTask {
     }
 
     fn hold(&mut self, acquired: Acquired, unwanted: bool) {
+        if let Machine::Contending(contender) = &self.machine {
+            self.unanswered = contender.unknown().to_vec();
+        }
         self.row = Some(TakenRow {
             owner: acquired.owner,
             version: acquired.version.counter(),
@@ -82,14 +85,16 @@ impl LeaseTask {
     }
 
     /// Whether a row that was taken was lost again before the grant, as after a pause of this process, with time left to
-    /// wait. What else fails a grant comes too late for that, or would fail again.
+    /// wait. What else fails a grant comes too late for that, or would fail again; and then the row is yet to be freed, and
+    /// a renewal may be under way.
     fn may_contend_again(&self, verdict: &Verdict) -> bool {
         let transient = matches!(verdict, Verdict::Failed(failure) if failure.kind.is_transient());
-        let taken = matches!(self.machine, Machine::Holding(_));
-        transient && taken && self.order.is_none() && self.to.shared.now().mono < self.to.terms.budget.stop
+        let lost = matches!(&self.machine, Machine::Holding(holder) if holder.is_finished());
+        transient && lost && self.order.is_none() && self.to.shared.now().mono < self.to.terms.budget.stop
     }
 
-    /// Begins anew, within the same budget. Nothing of the lost row is left to be freed.
+    /// Begins anew, within the same budget. Nothing of the lost row is left to be freed; what was sent before it without an
+    /// answer may land now, or later.
     fn contend_again(&mut self) {
         if let Some(row) = self.row.take() {
             tracing::info!(key = %self.to.terms.lock.key, owner = %row.owner, "the row was lost before the grant: contending again");
@@ -98,7 +103,8 @@ impl LeaseTask {
         }
         self.refused = false;
         let Terms { settings, subject, budget, epoch, .. } = &self.to.terms;
-        let mut contender = Contender::new(*settings, subject.clone(), *budget, *epoch, self.to.shared.now());
+        let contender = Contender::new(*settings, subject.clone(), *budget, *epoch, self.to.shared.now());
+        let mut contender = contender.replacing(std::mem::take(&mut self.unanswered));
         self.to.shared.with_context(|cx| contender.start(cx));
         self.machine = Machine::Contending(Box::new(contender));
     }

@@ -6,8 +6,9 @@ use super::LeaseTask;
 use crate::clock::Mono;
 use crate::keeper::event_log;
 use crate::keeper::machine::Machine;
+use crate::keeper::terms::Terms;
 use crate::keeper::trail::Step;
-use crate::protocol::{Validity, Verdict};
+use crate::protocol::{Busy, Polling, Settings, Validity, Verdict};
 
 /// How long those in line wait for who gives its key back, or gives up, to hear that it is done. An answer mostly comes
 /// within a few milliseconds; where it is lost, the row may be free all the same, and the next one goes and looks.
@@ -53,7 +54,9 @@ impl LeaseTask {
         if was_in_vain || now >= in_line.stop {
             return self.pass();
         }
-        match place.and_then(|place| place.take_break(now)) {
+        let Settings { polling, format, .. } = self.to.terms.settings;
+        let by_tickets = polling == Polling::Tickets && format.abilities().hints;
+        match place.and_then(|place| place.take_break(now, by_tickets)) {
             Some(pause) => in_line.begins_at = Some((now + pause).min(in_line.stop - LAST_CHANCE)),
             None => self.contend(),
         }
@@ -78,6 +81,9 @@ impl LeaseTask {
         let Machine::InLine(in_line) = &mut self.machine else { return };
         let Some(mut contender) = in_line.contender.take() else { return };
         self.queued = shared.now().mono.since(self.asked);
+        if let Some(place) = &self.place {
+            place.asks(&self.to.terms.lock, self.to.terms.settings.lease);
+        }
         shared.with_context(|cx| contender.start(cx));
         self.machine = Machine::Contending(contender);
     }
@@ -104,7 +110,14 @@ impl LeaseTask {
     pub(super) fn tell_those_behind(&self) {
         if let (Machine::Contending(contender), Some(place)) = (&self.machine, &self.place) {
             let (verdict, now) = self.to.shared.with_context(|cx| (contender.verdict_at_end(cx), cx.now));
-            place.tell(verdict, now.mono);
+            let Terms { lock, settings, .. } = &self.to.terms;
+            match verdict {
+                // As where the row was seen free, and taken by somebody who was quicker.
+                Verdict::Busy(Busy { holder: None, retry_after: Duration::ZERO, .. }) => {
+                    place.wants(lock, settings.lease)
+                }
+                verdict => place.tell(verdict, now.mono),
+            }
         }
     }
 

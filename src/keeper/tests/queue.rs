@@ -6,14 +6,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
+use super::queue_in_vain::busy_unsent;
 use super::support::{Client, SECOND, World, acquire};
 use crate::keeper::Drained;
 use crate::keeper::lease_task::HANDOVER_WITHIN;
-use crate::keeper::queue::{BREAK, STREAK};
-use crate::protocol::{FailureKind, Format, HolderInfo, Request, Row, Unusable};
+use crate::protocol::{Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, ReleaseReason, ToKeeper};
 
-const MS: Duration = Duration::from_millis(1);
+pub(super) const MS: Duration = Duration::from_millis(1);
 /// A request and its answer, by the store's usual fate.
 const ROUND_TRIP: Duration = Duration::from_millis(5);
 
@@ -22,7 +22,7 @@ const fn is_attempt(request: &Request) -> bool {
 }
 
 impl World {
-    fn attempts(&self) -> usize {
+    pub(super) fn attempts(&self) -> usize {
         self.store.requests("a", is_attempt).len()
     }
 
@@ -32,11 +32,11 @@ impl World {
     }
 
     /// A session of its own that asks for `a` as `id`, and has its place.
-    async fn asks(&self, id: u64, wait: Duration) -> Client {
+    pub(super) async fn asks(&self, id: u64, wait: Duration) -> Client {
         self.asks_with(Acquire { wait_ms: wait.as_millis() as u64, ..acquire(id, "a") }).await
     }
 
-    async fn asks_with(&self, acquire: Acquire) -> Client {
+    pub(super) async fn asks_with(&self, acquire: Acquire) -> Client {
         let (mut client, before) = (self.begin().await, self.places());
         client.acquire(acquire).await;
         while self.places() == before {
@@ -46,17 +46,9 @@ impl World {
     }
 }
 
-async fn finish(client: &mut Client, id: u64) {
+pub(super) async fn finish(client: &mut Client, id: u64) {
     client.release(id, ReleaseReason::Finished, true).await;
     assert_eq!(client.receive().await, FromKeeper::Released { id });
-}
-
-/// The holder that `busy` names, and when to try again, of one that sent nothing.
-async fn busy_unsent(client: &mut Client) -> (Option<HolderInfo>, u64, u64) {
-    match client.receive().await {
-        FromKeeper::Busy { holder, waited_ms, attempts: 0, retry_after_ms, .. } => (holder, waited_ms, retry_after_ms),
-        line => panic!("{line:?}"),
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,69 +135,6 @@ async fn one_that_dies_or_is_cancelled_in_the_middle_holds_up_nobody_and_sends_n
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_in_vain_is_told_of_the_keepers_own_holder_when_its_own_time_is_over() {
-    let world = World::new();
-    let mut first = world.begin().await;
-    first.take(1, "a").await;
-    let asked = Instant::now();
-    let mut patient = world.asks(2, 3 * SECOND).await;
-    let mut hasty = world.asks(3, SECOND / 2).await;
-    let (holder, waited_ms, retry_after_ms) = busy_unsent(&mut hasty).await;
-    let holder = holder.unwrap();
-    assert_eq!((holder.request_id.as_str(), waited_ms), ("r-1", 500));
-    assert!(holder.acquired_at.is_some() && (25_000..=30_000).contains(&retry_after_ms), "{retry_after_ms}");
-    assert!(asked.elapsed() < 510 * MS);
-    busy_unsent(&mut patient).await;
-    assert!(asked.elapsed() < 3 * SECOND + 10 * MS);
-    let counts = world.keeper.counts();
-    assert_eq!((counts.requests, counts.busy, counts.contended), (1, 2, 2));
-    assert_eq!(world.places(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_waits_in_vain_behind_one_that_contends_is_told_what_that_one_saw() {
-    let world = World::new();
-    let elsewhere = world.elsewhere();
-    let mut holder = elsewhere.begin().await;
-    holder.take(9, "a").await;
-    let mut head = world.asks(1, 5 * SECOND).await;
-    let mut second = world.asks(2, 2 * SECOND).await;
-    // It has as long as the first, and came after it.
-    let mut third = world.asks(3, 5 * SECOND).await;
-    let (holder, _, retry_after_ms) = busy_unsent(&mut second).await;
-    assert_eq!(holder.unwrap().request_id, "r-9");
-    assert!((20_000..=30_000).contains(&retry_after_ms), "{retry_after_ms}");
-    assert!(matches!(head.receive().await, FromKeeper::Busy { attempts: 1, .. }));
-    assert_eq!(busy_unsent(&mut third).await.0.unwrap().request_id, "r-9");
-    assert_eq!(world.keeper.counts().attempts, 1);
-    assert_eq!(world.places(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn who_tries_once_does_not_wait_and_asks_only_where_nobody_holds_it_any_more() {
-    let world = World::new();
-    let mut first = world.begin().await;
-    first.take(1, "a").await;
-    let mut once = world.begin().await;
-    once.acquire(Acquire { wait_ms: 0, ..acquire(2, "a") }).await;
-    let (holder, waited_ms, _) = busy_unsent(&mut once).await;
-    assert_eq!((holder.unwrap().request_id.as_str(), waited_ms, world.attempts()), ("r-1", 0, 1));
-
-    // The row is freed at once, and the answer to that comes late.
-    world.store.decide(|_, request| match request {
-        Request::Release { .. } => Fate::slow(200 * MS),
-        _ => Fate::USUAL,
-    });
-    world.home.answers_before_write.store(true, std::sync::atomic::Ordering::Relaxed);
-    first.release(1, ReleaseReason::Finished, false).await;
-    assert_eq!(first.receive().await, FromKeeper::Released { id: 1 });
-    sleep(3 * MS).await;
-    once.acquire(Acquire { wait_ms: 0, ..acquire(3, "a") }).await;
-    let grant = once.granted(3).await;
-    assert_eq!((grant.waited_ms, grant.queued_ms), (5, 0));
-}
-
-#[tokio::test(start_paused = true)]
 async fn after_a_pause_of_the_process_a_lease_that_is_over_is_in_nobodys_way() {
     let world = World::new();
     let mut first = world.begin().await;
@@ -216,17 +145,6 @@ async fn after_a_pause_of_the_process_a_lease_that_is_over_is_in_nobodys_way() {
     once.acquire(Acquire { wait_ms: 0, ..acquire(2, "a") }).await;
     once.granted(2).await;
     assert_eq!(world.keeper.counts().takeovers, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_latest_moment_that_has_passed_is_told_as_such() {
-    let world = World::new();
-    let mut first = world.begin().await;
-    first.take(1, "a").await;
-    let mut late = world.begin().await;
-    late.acquire(Acquire { answer_within_ms: Some(0), ..acquire(2, "a") }).await;
-    assert_eq!(late.failed(2).await.0, FailKind::TooLate);
-    assert_eq!(world.attempts(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -292,43 +210,6 @@ async fn a_parked_key_makes_way_to_who_then_waits_for_the_minimum() {
     assert!(holder.unwrap().parked);
     second.granted(2).await;
     assert!(asked.elapsed() >= 600 * SECOND, "{:?}", asked.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_outage_that_the_first_meets_is_told_to_all_as_what_it_is() {
-    let world = World::new();
-    world.store.decide(|_, _| Fate::failed(FailureKind::Throttled));
-    let mut head = world.asks(1, 3 * SECOND).await;
-    let behind = Acquire { wait_ms: 1_000, ..acquire(2, "a") };
-    let behind = Acquire { holder: HolderInfo { template: "behind".to_owned(), ..behind.holder.clone() }, ..behind };
-    let mut second = world.asks_with(behind).await;
-    assert_eq!(second.failed(2).await.0, FailKind::Throttled);
-    assert_eq!(world.keeper.inner.shared.tallies.of("behind").counts.snapshot().requests, 0);
-    assert_eq!(head.failed(1).await.0, FailKind::Throttled);
-
-    // What will not pass ends the first, and each of the others finds out by itself.
-    world.store.decide(|_, _| Fate::failed(FailureKind::AccessDenied));
-    let (mut head, mut second) = (world.asks(1, 60 * SECOND).await, world.asks(2, 60 * SECOND).await);
-    assert_eq!(head.failed(1).await.0, FailKind::AccessDenied);
-    assert_eq!(second.failed(2).await.0, FailKind::AccessDenied);
-}
-
-/// Whose turn comes as its time ends asks no more; what ended the first is no busy key.
-#[tokio::test(start_paused = true)]
-async fn what_ends_the_first_at_once_is_told_to_those_who_have_no_time_left_to_find_it_out() {
-    let foreign = Row::Unusable(Unusable::Foreign { expected: Format::LeaseholdV1, format: None });
-    for (row, fate, expected) in [
-        (Row::Absent, Fate::failed(FailureKind::AccessDenied), FailKind::AccessDenied),
-        (foreign, Fate::USUAL, FailKind::ForeignRow),
-    ] {
-        let world = World::new();
-        world.store.put("a", row);
-        world.store.decide(move |_, _| fate);
-        let (mut head, mut second) = (world.asks(1, 60 * SECOND).await, world.asks(2, 20 * MS).await);
-        assert_eq!(head.failed(1).await.0, expected);
-        assert_eq!(second.failed(2).await.0, expected);
-        assert_eq!(world.attempts(), 1);
-    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -421,65 +302,4 @@ async fn two_that_want_two_keys_in_opposite_orders_wait_no_longer_than_their_tim
     one.vanish().await;
     world.all_ended().await;
     assert_eq!(world.places(), 0);
-}
-
-/// Those of one keeper hand the key on before who polls could see it free; so they let others go first now and then.
-#[tokio::test(start_paused = true)]
-async fn a_keeper_with_a_long_line_lets_others_have_the_key_as_well() {
-    const HOLD: Duration = Duration::from_millis(100);
-    let world = World::new();
-    let mut first = world.begin().await;
-    first.take(1_000, "a").await;
-    let mut crowd = JoinSet::new();
-    for id in 0..150 {
-        let mut client = world.asks(id, 600 * SECOND).await;
-        crowd.spawn(async move {
-            client.granted(id).await;
-            sleep(HOLD).await;
-            finish(&mut client, id).await;
-        });
-    }
-    finish(&mut first, 1_000).await;
-    sleep(SECOND).await;
-    let elsewhere = world.elsewhere();
-    let mut other = elsewhere.begin().await;
-    other.acquire(Acquire { wait_ms: 600_000, ..acquire(1, "a") }).await;
-    let waited = Duration::from_millis(other.granted(1).await.waited_ms);
-    assert!(waited <= STREAK + HOLD + BREAK, "{waited:?}");
-    assert!(crowd.len() > 50, "while the line is long");
-    finish(&mut other, 1).await;
-    let began = Instant::now();
-    crowd.join_all().await;
-    // What that costs a keeper that is alone.
-    let least = 101 * (HOLD + 2 * ROUND_TRIP);
-    assert!(began.elapsed() < least + least * BREAK.as_millis() as u32 / STREAK.as_millis() as u32 + 2 * SECOND);
-    assert_eq!(world.keeper.counts().busy, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_break_goes_on_for_who_is_next_when_the_one_that_began_it_is_gone_or_had_no_time_for_it() {
-    for gone in [true, false] {
-        let world = World::new();
-        let mut first = world.begin().await;
-        first.take(1, "a").await;
-        let mut second = world.asks(2, 600 * SECOND).await;
-        finish(&mut first, 1).await;
-        second.granted(2).await;
-        let mut head = world.asks(3, if gone { 600 * SECOND } else { STREAK + 200 * MS }).await;
-        let mut next = world.asks(4, 600 * SECOND).await;
-        sleep(STREAK).await;
-        finish(&mut second, 2).await;
-        let freed = Instant::now();
-        if gone {
-            sleep(100 * MS).await;
-            head.vanish().await;
-        } else {
-            head.granted(3).await;
-            assert!(freed.elapsed() < 200 * MS, "it takes its last chance: {:?}", freed.elapsed());
-            finish(&mut head, 3).await;
-        }
-        next.granted(4).await;
-        assert!(freed.elapsed() >= BREAK, "{gone}: {:?}", freed.elapsed());
-        assert!(freed.elapsed() < BREAK + 2 * ROUND_TRIP, "{gone}: {:?}", freed.elapsed());
-    }
 }

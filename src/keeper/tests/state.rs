@@ -2,29 +2,27 @@
 
 use std::time::Duration;
 
-use proptest::prelude::*;
 use tokio::time::sleep;
 
 use super::memory_store::Fate;
 use super::support::{Client, SECOND, World, acquire};
-use crate::protocol::Hints;
 use crate::protocol::{FailureKind, Format, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, RawState, ReleaseReason, Table, ToKeeper};
 use crate::store::StateRequest;
 
-fn raw(text: &str) -> RawState {
+pub(super) fn raw(text: &str) -> RawState {
     RawState::parse(text).unwrap()
 }
 
-fn save(call: u64, value: Option<&str>, on_release: bool) -> ToKeeper {
+pub(super) fn save(call: u64, value: Option<&str>, on_release: bool) -> ToKeeper {
     ToKeeper::SaveState { id: 1, call, value: value.map(raw), on_release }
 }
 
-fn saved(call: u64) -> FromKeeper {
+pub(super) fn saved(call: u64) -> FromKeeper {
     FromKeeper::StateSaved { id: 1, call }
 }
 
-async fn load(client: &mut Client, call: u64) -> Option<String> {
+pub(super) async fn load(client: &mut Client, call: u64) -> Option<String> {
     client.send(&ToKeeper::LoadState { id: 1, call }).await;
     match client.receive().await {
         FromKeeper::State { id: 1, call: told, value } if told == call => value.map(|value| value.get().to_owned()),
@@ -32,20 +30,20 @@ async fn load(client: &mut Client, call: u64) -> Option<String> {
     }
 }
 
-async fn failed(client: &mut Client, call: u64) -> (FailKind, String) {
+pub(super) async fn failed(client: &mut Client, call: u64) -> (FailKind, String) {
     match client.receive().await {
         FromKeeper::StateFailed { id: 1, call: told, kind, message } if told == call => (kind, message),
         line => panic!("{line:?}"),
     }
 }
 
-async fn holder(world: &World) -> Client {
+pub(super) async fn holder(world: &World) -> Client {
     let mut client = world.begin().await;
     client.take(1, "a").await;
     client
 }
 
-fn writes(request: &StateRequest) -> bool {
+pub(super) fn writes(request: &StateRequest) -> bool {
     matches!(request, StateRequest::Write(_))
 }
 
@@ -76,48 +74,6 @@ async fn a_saved_state_is_read_by_the_next_holder_and_its_counter_only_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_state_for_the_release_is_written_with_it_and_only_if_the_handler_finished() {
-    for (reason, expected) in [(ReleaseReason::Finished, Some("7")), (ReleaseReason::Dropped, None)] {
-        let world = World::new();
-        let mut client = holder(&world).await;
-        client.send(&save(1, Some("7"), true)).await;
-        assert_eq!(client.receive().await, saved(1));
-        sleep(SECOND).await;
-        assert_eq!(world.store.value("a"), None, "not before the release");
-        client.release(1, reason, true).await;
-        assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-        assert!(world.store.is_free("a"));
-        assert_eq!(world.store.value("a").as_deref(), expected);
-        let plain = world.store.requests("a", |request| matches!(request, Request::Release { .. })).len();
-        assert_eq!((plain, world.store.writes("a").len()), if expected.is_some() { (0, 1) } else { (1, 0) });
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_state_for_the_release_is_saved_before_a_key_that_stays_held() {
-    for is_answered in [true, false] {
-        let world = World::new();
-        let mut client = holder(&world).await;
-        client.send(&save(1, Some("7"), true)).await;
-        assert_eq!(client.receive().await, saved(1));
-        world.store.decide_state(
-            move |_, request| {
-                if writes(request) && !is_answered { Fate::SWALLOWED } else { Fate::USUAL }
-            },
-        );
-        client.park(1, ReleaseReason::Finished, 600 * SECOND).await;
-        assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-        world.all_ended().await;
-        // It is parked in any case: whoever is late must find it held.
-        let counts = world.keeper.counts();
-        let saved = if is_answered { (1, 1, 0) } else { (1, 0, 1) };
-        assert_eq!((counts.parked, counts.states_saved, counts.states_left_unknown), saved);
-        assert_eq!(counts.states_not_left, 0);
-        assert_eq!(world.store.value("a").as_deref(), is_answered.then_some("7"));
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_crash_leaves_what_was_saved_before() {
     let world = World::new();
     let mut client = holder(&world).await;
@@ -129,19 +85,6 @@ async fn a_crash_leaves_what_was_saved_before() {
     world.all_ended().await;
     assert!(world.store.is_free("a"));
     assert_eq!(world.store.value("a").as_deref(), Some("1"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_was_given_last_is_left() {
-    let world = World::new();
-    let mut client = holder(&world).await;
-    for (line, call) in [(save(1, Some("1"), true), 1), (save(2, Some("2"), false), 2)] {
-        client.send(&line).await;
-        assert_eq!(client.receive().await, saved(call));
-    }
-    client.release(1, ReleaseReason::Finished, true).await;
-    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-    assert_eq!(world.store.value("a").as_deref(), Some("2"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -267,84 +210,6 @@ async fn a_holder_that_lost_cannot_save_and_learns_of_its_loss() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_waits_for_a_state_under_way_but_not_for_long_and_a_crash_does_not() {
-    for (answer_after, reason, is_saved) in [
-        (Duration::from_millis(300), ReleaseReason::Finished, true),
-        (Duration::MAX, ReleaseReason::Finished, false),
-        (Duration::from_millis(300), ReleaseReason::Dropped, false),
-    ] {
-        let world = World::new();
-        let mut client = holder(&world).await;
-        assert_eq!(load(&mut client, 1).await, None);
-        world.store.decide_state(move |_, _| Fate { on_the_way: answer_after, ..Fate::USUAL });
-        client.send(&save(2, Some("1"), false)).await;
-        sleep(Duration::from_millis(1)).await;
-        let before = world.clock_since_start();
-        client.release(1, reason, true).await;
-        loop {
-            match client.receive().await {
-                FromKeeper::Released { .. } => break,
-                FromKeeper::StateSaved { .. } => assert!(is_saved),
-                FromKeeper::StateFailed { .. } => assert!(!is_saved),
-                line => panic!("{line:?}"),
-            }
-        }
-        assert!(world.clock_since_start() - before < Duration::from_millis(1_100));
-        assert_eq!(world.store.value("a").is_some(), is_saved, "{reason:?}");
-        assert!(world.store.is_free("a"));
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_is_not_held_back_by_a_state_that_cannot_be_written() {
-    for (kind, unknown) in
-        [(FailureKind::AccessDenied, false), (FailureKind::Throttled, false), (FailureKind::Timeout, true)]
-    {
-        let world = World::new();
-        let mut client = holder(&world).await;
-        client.send(&save(1, Some("1"), true)).await;
-        assert_eq!(client.receive().await, saved(1));
-        world.store.decide_state(move |_, _| Fate::failed(kind));
-        client.release(1, ReleaseReason::Finished, true).await;
-        assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-        assert!(world.store.is_free("a"), "{kind:?}");
-        let counts = world.keeper.counts();
-        assert_eq!((counts.states_not_left == 1, counts.states_left_unknown == 1), (!unknown, unknown), "{kind:?}");
-        let sent = world.store.writes("a");
-        assert!(sent.iter().all(|write| *write == sent[0]) && sent.len() <= 5);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_of_which_no_answer_comes_is_told_as_not_known() {
-    let world = World::new();
-    let mut client = holder(&world).await;
-    client.send(&save(1, Some("1"), true)).await;
-    assert_eq!(client.receive().await, saved(1));
-    // Written, and nobody is told.
-    world.store.decide_state(|_, _| Fate::UNANSWERED);
-    client.release(1, ReleaseReason::Finished, true).await;
-    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-    assert_eq!(world.store.value("a").as_deref(), Some("1"));
-    let counts = world.keeper.counts();
-    assert_eq!((counts.states_saved, counts.states_not_left, counts.states_left_unknown), (0, 0, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_whose_answer_was_lost_leaves_the_state_once() {
-    let world = World::new();
-    let mut client = holder(&world).await;
-    client.send(&save(1, Some("1"), true)).await;
-    assert_eq!(client.receive().await, saved(1));
-    let mut first = true;
-    world.store.decide_state(move |_, _| if std::mem::take(&mut first) { Fate::UNANSWERED } else { Fate::USUAL });
-    client.release(1, ReleaseReason::Finished, true).await;
-    assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-    assert_eq!(world.store.value("a").as_deref(), Some("1"));
-    assert_eq!((world.keeper.counts().states_saved, world.keeper.counts().states_not_left), (1, 0));
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_cannot_be_served_is_told_before_any_request_and_leaves_the_lease_as_it_was() {
     let world = World::new();
     let mut client = world.begin().await;
@@ -387,144 +252,4 @@ async fn a_state_is_read_until_its_retention_is_over() {
     // Its counter goes on.
     client.send(&save(4, Some("2"), false)).await;
     assert_eq!(client.receive().await, saved(4));
-}
-
-/// What a random holder does.
-#[derive(Clone, Debug)]
-enum Deed {
-    Save(u8),
-    SaveUnanswered(u8),
-    SaveLost(u8),
-    OnRelease(u8),
-    Release,
-    /// A save is under way, and not answered before the release that leaves this.
-    ReleaseOverUnknown(u8),
-    Crash,
-    Stolen,
-}
-
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed = prop_oneof![
-        4 => any::<u8>().prop_map(Deed::Save),
-        2 => any::<u8>().prop_map(Deed::SaveUnanswered),
-        2 => any::<u8>().prop_map(Deed::SaveLost),
-        2 => any::<u8>().prop_map(Deed::OnRelease),
-        2 => Just(Deed::Release),
-        2 => any::<u8>().prop_map(Deed::ReleaseOverUnknown),
-        1 => Just(Deed::Crash),
-        1 => Just(Deed::Stolen),
-    ];
-    prop::collection::vec(deed, 1..24)
-}
-
-/// A line of holders, in turn at two keepers. What the next one reads is what was acknowledged last, or the one that was
-/// not known when its holder went.
-async fn line_of_holders(deeds: Vec<Deed>) {
-    let (one, mut turn) = (World::new(), 0);
-    let worlds = [one.elsewhere(), one];
-    let store = worlds[0].store.clone();
-    let mut client = holder(&worlds[0]).await;
-    let (mut possible, mut counter, mut call): (Vec<Option<String>>, u64, u64) = (vec![None], 0, 0);
-    let mut left: Option<String> = None;
-    for deed in deeds {
-        store.decide_state(|_, _| Fate::USUAL);
-        call += 1;
-        let over = match deed {
-            Deed::Save(n) | Deed::SaveUnanswered(n) | Deed::SaveLost(n) => {
-                let fate = match deed {
-                    Deed::Save(_) => Fate::USUAL,
-                    Deed::SaveUnanswered(_) => Fate::UNANSWERED,
-                    _ => Fate::SWALLOWED,
-                };
-                let mut first = true;
-                store.decide_state(
-                    move |_, request| {
-                        if writes(request) && std::mem::take(&mut first) { fate } else { Fate::USUAL }
-                    },
-                );
-                client.send(&save(call, Some(&n.to_string()), false)).await;
-                assert_eq!(client.receive().await, saved(call));
-                (possible, left) = (vec![Some(n.to_string())], None);
-                false
-            }
-            Deed::OnRelease(n) => {
-                client.send(&save(call, Some(&n.to_string()), true)).await;
-                assert_eq!(client.receive().await, saved(call));
-                left = Some(n.to_string());
-                false
-            }
-            Deed::Release => {
-                client.release(1, ReleaseReason::Finished, true).await;
-                assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-                if let Some(left) = left.take() {
-                    possible = vec![Some(left)];
-                }
-                true
-            }
-            Deed::ReleaseOverUnknown(n) => {
-                let fate = if call % 2 == 0 { Fate::UNANSWERED } else { Fate::SWALLOWED };
-                store.decide_state(move |_, request| match request {
-                    StateRequest::Write(write) if write.release.is_none() => fate,
-                    _ => Fate::USUAL,
-                });
-                client.send(&save(call, Some("\"unknown\""), false)).await;
-                sleep(Duration::from_millis(40)).await;
-                call += 1;
-                client.send(&save(call, Some(&n.to_string()), true)).await;
-                assert_eq!(client.receive().await, saved(call));
-                client.release(1, ReleaseReason::Finished, true).await;
-                assert_eq!(failed(&mut client, call - 1).await.0, FailKind::NotHeld);
-                assert_eq!(client.receive().await, FromKeeper::Released { id: 1 });
-                (possible, left) = (vec![Some(n.to_string())], None);
-                true
-            }
-            Deed::Crash | Deed::Stolen => {
-                // A save is under way, applied or not, when its holder goes.
-                let fate = if call % 2 == 0 { Fate::UNANSWERED } else { Fate::SWALLOWED };
-                store.decide_state(move |_, request| if writes(request) { fate } else { Fate::USUAL });
-                let unknown = format!("1{call:03}");
-                client.send(&save(call, Some(&unknown), false)).await;
-                sleep(Duration::from_millis(40)).await;
-                possible.push(Some(unknown));
-                left = None;
-                if matches!(deed, Deed::Stolen) {
-                    // Whoever took the row has given it back by now.
-                    let Row::Held(held) = store.row("a") else { panic!("not held") };
-                    store.put("a", Row::Free { version: held.version.counter().unwrap() + 5, hints: Hints::default() });
-                }
-                true
-            }
-        };
-        if over {
-            // The old holder's connection and task stay for a stolen one: it may try whatever it likes.
-            let old = if matches!(deed, Deed::Stolen) {
-                Some(client)
-            } else {
-                drop(client);
-                None
-            };
-            turn += 1;
-            store.decide_state(|_, _| Fate::USUAL);
-            client = holder(&worlds[turn % 2]).await;
-            let read = load(&mut client, 1_000).await;
-            assert!(possible.contains(&read), "{read:?} is none of {possible:?}");
-            sleep(20 * SECOND).await;
-            assert_eq!(load(&mut client, 1_001).await, read, "nothing comes later");
-            possible = vec![read];
-            drop(old);
-        }
-        let now = store.state_of("a").map_or(0, |kept| kept.counter);
-        assert!(now >= counter, "{now} after {counter}");
-        counter = now;
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
-    #[test]
-    fn the_next_holder_reads_what_was_saved_last(deeds in deeds()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(line_of_holders(deeds));
-    }
 }

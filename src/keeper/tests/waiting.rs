@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep};
 
 use super::memory_store::Fate;
 use super::support::{SECOND, World, acquire};
-use crate::protocol::{FailureKind, Hints, Request, Row};
+use crate::protocol::{FailureKind, HeldRow, Hints, Request, Row};
 use crate::session::{Acquire, FailKind, FromKeeper, OnCrash, PollingMs, ReleaseReason};
 
 #[tokio::test(start_paused = true)]
@@ -167,6 +167,67 @@ async fn a_row_that_is_lost_before_the_grant_is_contended_for_again() {
     let granted = one.granted(1).await;
     assert!(granted.token > taken.token && granted.owner != first);
     assert_eq!(world.home.unsettled(), [granted.owner], "the lost attempt is settled");
+}
+
+/// One of its attempts had no answer, and lands only when the row that another one took is lost again.
+#[tokio::test(start_paused = true)]
+async fn who_contends_again_knows_its_attempts_from_before() {
+    let (world, mut sent) = (World::new(), 0);
+    world.store.decide(move |_, request| {
+        if matches!(request, Request::Acquire { .. }) {
+            sent += 1;
+        }
+        match request {
+            Request::Acquire { .. } if sent == 1 => Fate::SWALLOWED,
+            Request::Acquire { .. } if sent == 2 => Fate::slow(4 * SECOND),
+            Request::Renew { .. } => Fate { on_the_way: SECOND, ..Fate::USUAL },
+            _ => Fate::USUAL,
+        }
+    });
+    let mut one = world.begin().await;
+    one.acquire(Acquire { lease_ms: 6_000, wait_ms: 60_000, ..acquire(1, "a") }).await;
+    let attempts = || world.store.requests("a", |request| matches!(request, Request::Acquire { .. }));
+    while world.store.renewals("a") == 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let [Request::Acquire { owner: swallowed, .. }, Request::Acquire { owner: taken, .. }] = attempts()[..] else {
+        panic!("{:?}", attempts());
+    };
+    let Row::Held(held) = world.store.row("a") else { panic!("it is taken") };
+    assert_eq!(held.owner, taken);
+    world.store.put("a", Row::Held(HeldRow { owner: swallowed, ..held }));
+    let lost = Instant::now();
+    let granted = one.granted(1).await;
+    assert!(lost.elapsed() < 3 * SECOND, "its own attempt is not waited for: {:?}", lost.elapsed());
+    one.release(1, ReleaseReason::Finished, true).await;
+    assert_eq!(one.receive().await, FromKeeper::Released { id: 1 });
+    assert_eq!((granted.owner == swallowed, world.home.unsettled()), (false, vec![]));
+}
+
+/// Without a deadline a grant has as long as one request; the wait may be longer. Contending again would leave the row behind,
+/// and take the answer of a renewal that is under way for an attempt's.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_can_not_be_confirmed_in_time_is_freed_and_not_contended_for_again() {
+    let world = World::new();
+    world.store.leave_out_dates();
+    let mut renewals = 0;
+    world.store.decide(move |_, request| match request {
+        Request::Renew { .. } => {
+            renewals += 1;
+            if renewals < 3 { Fate::failed(FailureKind::Throttled) } else { Fate::slow(10 * SECOND) }
+        }
+        _ => Fate::USUAL,
+    });
+    let mut client = world.begin().await;
+    client.acquire(Acquire { wait_ms: 60_000, ..acquire(1, "a") }).await;
+    assert_eq!(client.failed(1).await.0, FailKind::Throttled);
+    client.hears_nothing(30 * SECOND).await;
+    client.vanish().await;
+    world.all_ended().await;
+    let attempts = world.store.requests("a", |request| matches!(request, Request::Acquire { .. }));
+    assert_eq!(attempts.len(), 1);
+    assert!(world.store.is_free("a"));
+    assert_eq!(world.home.unsettled(), []);
 }
 
 #[tokio::test(start_paused = true)]

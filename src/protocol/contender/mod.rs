@@ -138,6 +138,20 @@ impl Contender {
         }
     }
 
+    /// The same, where earlier attempts of this acquisition may have landed, or still land: the next one may replace them,
+    /// and what is left of them is freed at the end.
+    #[must_use]
+    pub fn replacing(self, mut unknown: Vec<OwnerId>) -> Self {
+        unknown.drain(..unknown.len().saturating_sub(reaction::MOST_UNKNOWN));
+        Self { unknown, ..self }
+    }
+
+    /// The attempts that were sent and never answered.
+    #[must_use]
+    pub fn unknown(&self) -> &[OwnerId] {
+        &self.unknown
+    }
+
     /// Sends the first attempt, whatever the budget says about later ones.
     pub fn start(&mut self, cx: &mut Context<'_>) {
         cx.observations.pin(&self.subject);

@@ -6,7 +6,7 @@ use crate::protocol::{Acquired, Action, Context, Failure, Mutant, Outcome, Reque
 
 /// How many attempts of unknown outcome are remembered: DynamoDB takes at most 100 operands in an `IN` list. Should an older
 /// one hold the row after all, its lease is waited for like anybody's.
-const MOST_UNKNOWN: usize = 90;
+pub(super) const MOST_UNKNOWN: usize = 90;
 
 impl Contender {
     pub(super) fn handle_attempt(
@@ -20,7 +20,7 @@ impl Contender {
         #[cfg(feature = "simulation")]
         self.forget_shared_attempt(cx, attempt, &outcome);
         match outcome {
-            Outcome::Written { version, hold } => {
+            Outcome::Written { version, hints } => {
                 cx.observations.forget(&self.subject);
                 let acquired = Acquired {
                     owner: attempt.owner,
@@ -32,7 +32,7 @@ impl Contender {
                     waited: cx.now.mono.since(self.began.mono),
                     attempts: self.writes,
                     took_over: attempt.took_over,
-                    usual_hold: hold,
+                    usual_hold: hints.hold,
                 };
                 let unwanted = self.is_over() || self.is_past_latest(cx.now);
                 if unwanted {

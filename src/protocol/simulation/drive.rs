@@ -153,11 +153,15 @@ impl World {
                     format!("S{id} has the row at version {}{unwanted}", acquired.version)
                 });
                 self.report.takeovers += u64::from(acquired.took_over);
+                if let Machine::Contender(contender) = &self.sessions[id].machine {
+                    self.sessions[id].unanswered = contender.unknown().to_vec();
+                }
                 let session = &self.sessions[id];
                 let holder = Holder::new(session.settings, acquired, self.renewals(id), session.latest);
                 self.sessions[id].machine = Machine::Holder(holder);
                 self.feed(id, if unwanted { Input::Unwanted } else { Input::Start })
             }
+            Action::Verdict(verdict) if self.may_contend_again(id, &verdict) => self.contend_again(id),
             Action::Verdict(verdict) => {
                 self.note(Some(self.sessions[id].keeper), || format!("S{id} is told {verdict:?}"));
                 self.report.refusals += 1;

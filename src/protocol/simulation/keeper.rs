@@ -4,7 +4,7 @@ use super::clock::{Micros, SimClock};
 use super::machine::Machine;
 use super::queue::Event;
 use crate::clock::{Mono, Now};
-use crate::protocol::{Answer, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
+use crate::protocol::{Answer, Epoch, Observations, OwnerId, Request, RequestId, ServerTime, Settings};
 
 /// One environment: its clocks, and what its keeper remembers.
 #[derive(Debug)]
@@ -62,7 +62,10 @@ pub(super) struct Session {
     pub(super) keeper: usize,
     pub(super) key: usize,
     pub(super) settings: Settings,
+    pub(super) epoch: Epoch,
     pub(super) machine: Machine,
+    /// The attempts before the one that took the row which were never answered.
+    pub(super) unanswered: Vec<OwnerId>,
     pub(super) end: Option<End>,
     /// Nothing may be believed any more: refused, released, lost or given up.
     pub(super) over: bool,

@@ -65,6 +65,8 @@ pub struct Report {
     pub parked: u64,
     /// Tickets taken.
     pub tickets: u64,
+    /// Rows that were lost before the grant, and contended for again.
+    pub contended_again: u64,
     /// Leases lost.
     pub losses: u64,
     /// Freezes.
@@ -88,6 +90,7 @@ impl Report {
             takeovers: 0,
             parked: 0,
             tickets: 0,
+            contended_again: 0,
             losses: 0,
             freezes: 0,
             vanished: 0,
@@ -105,6 +108,7 @@ impl Report {
         self.takeovers += other.takeovers;
         self.parked += other.parked;
         self.tickets += other.tickets;
+        self.contended_again += other.contended_again;
         self.losses += other.losses;
         self.freezes += other.freezes;
         self.vanished += other.vanished;

@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::queue::Event;
 use super::violation::Violation;
 use super::world::World;
-use crate::protocol::{Backoff, Budget, Contender, LossReason, Polling, Renewals, Settings};
+use crate::protocol::{Backoff, Budget, Contender, LossReason, Polling, Renewals, Settings, Verdict};
 
 impl World {
     pub(super) fn begin(&mut self, keeper: usize) -> Result<(), Violation> {
@@ -64,7 +64,9 @@ impl World {
             keeper,
             key,
             settings,
+            epoch,
             machine: Machine::Contender(contender),
+            unanswered: Vec::new(),
             end: None,
             over: false,
             warned: false,
@@ -103,6 +105,30 @@ impl World {
         if due.is_none() {
             self.plan_faults(id, keeper, lease, wait);
         }
+        self.start(id)
+    }
+
+    /// Whether the row was lost again before the grant, with time left to wait: as a keeper does.
+    pub(super) fn may_contend_again(&self, id: usize, verdict: &Verdict) -> bool {
+        let session = &self.sessions[id];
+        let transient = matches!(verdict, Verdict::Failed(failure) if failure.kind.is_transient());
+        let lost = matches!(&session.machine, Machine::Holder(holder) if holder.is_finished());
+        let now = self.keepers[session.keeper].clock.read(self.now);
+        transient && lost && !session.over && now.mono < session.stop
+    }
+
+    pub(super) fn contend_again(&mut self, id: usize) -> Result<(), Violation> {
+        self.note(Some(self.sessions[id].keeper), || {
+            format!("S{id} has lost the row before the grant: contends again")
+        });
+        self.report.contended_again += 1;
+        let session = &self.sessions[id];
+        let now = self.keepers[session.keeper].clock.read(self.now);
+        let budget = Budget { stop: session.stop, latest: session.latest };
+        let subject = self.subjects[session.key].clone();
+        let contender = Contender::new(session.settings, subject, budget, session.epoch, now);
+        let unanswered = std::mem::take(&mut self.sessions[id].unanswered);
+        self.sessions[id].machine = Machine::Contender(contender.replacing(unanswered));
         self.start(id)
     }
 

@@ -219,7 +219,8 @@ impl Store {
         let mut hints = old.map(|row| row.hints).unwrap_or_default();
         hints.served = served.or(hints.served);
         self.rows[key] = Some(Stored { version, lease, owner: Some(owner), expires_at, ttl, hints, foreign: false });
-        Outcome::Written { version, hold: hints.hold }
+        // No machine looks at the rest of them.
+        Outcome::Written { version, hints: Hints { hold: hints.hold, ..Hints::default() } }
     }
 
     fn row(&self, key: usize) -> Row {

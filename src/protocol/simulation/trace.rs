@@ -58,7 +58,7 @@ pub(super) fn row(row: &Option<Stored>) -> String {
             );
             let ttl = row.ttl.map_or_else(String::new, |ttl| format!(" ttl {ttl}"));
             let foreign = if row.foreign { " FOREIGN" } else { "" };
-            let Hints { tickets, served, hold } = row.hints;
+            let Hints { tickets, served, hold, .. } = row.hints;
             let number = |hint: Option<u64>| hint.map_or("-".to_owned(), |number| number.to_string());
             let hints = format!("{}/{} {:?}", number(served), number(tickets), hold.unwrap_or_default());
             format!("v{} {held}{ttl} {hints}{foreign}", row.version)

@@ -64,7 +64,8 @@ pub(super) fn hints(item: &Item) -> Hints {
     // Nobody was served with a ticket that was not taken yet. Believed, it would tell everybody that they were overtaken, and
     // no ticket would ever come up to it.
     let served = read("served").filter(|served| tickets.is_some_and(|tickets| *served <= tickets));
-    Hints { tickets, served, hold }
+    let uncountable = tickets.is_none() && item.contains_key("tickets");
+    Hints { tickets, uncountable, served, hold }
 }
 
 /// Lenient: it is for people only, and a row must not become unusable by it.

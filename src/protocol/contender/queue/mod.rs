@@ -133,7 +133,7 @@ impl Queue {
 
     /// Whether to ask for a ticket.
     pub(super) const fn wants_ticket(&self) -> bool {
-        self.ticket.is_none() && self.lost < MOST_LOST
+        self.ticket.is_none() && self.lost < MOST_LOST && !self.hints.uncountable
     }
 
     /// The row was seen held.

@@ -16,7 +16,7 @@ fn row(owner: u128, hints: Hints) -> HeldRow {
 }
 
 fn hints(tickets: u64, served: u64, hold: Option<u64>) -> Hints {
-    Hints { tickets: Some(tickets), served: Some(served), hold: hold.map(ms) }
+    Hints { tickets: Some(tickets), served: Some(served), hold: hold.map(ms), ..Hints::default() }
 }
 
 /// A queue with requests of 6 ms that has this ticket on a row that it sees held since just now.

@@ -18,7 +18,7 @@ fn contender(rig: &mut Rig, wait: u64) -> Contender {
 fn hinted(owner: u128, version: u64, tickets: u64, served: u64) -> Row {
     match held(owner, version, 6_000) {
         Row::Held(held) => {
-            let hints = Hints { tickets: Some(tickets), served: Some(served), hold: Some(ms(20)) };
+            let hints = Hints { tickets: Some(tickets), served: Some(served), hold: Some(ms(20)), ..Hints::default() };
             Row::Held(HeldRow { hints, ..held })
         }
         row => row,
@@ -73,6 +73,25 @@ fn who_does_not_wait_takes_no_ticket() {
         assert_eq!(busy.attempts, 1);
         assert!(contender.is_finished());
     }
+}
+
+/// Whoever put it there: each contender would pay a write for a number that is none.
+#[test]
+fn where_tickets_can_not_be_counted_nobody_asks_for_one() {
+    let mut rig = Rig::new();
+    let mut contender = contender(&mut rig, 2_000);
+    let Row::Held(odd) = held(99, 5, 6_000) else { panic!() };
+    let odd = Row::Held(HeldRow { hints: Hints { uncountable: true, ..Hints::default() }, ..odd });
+    answer(&mut rig, &mut contender, refused(odd.clone()));
+    for _ in 0..3 {
+        assert_eq!(contender.poll_action(), None);
+        sleep(&mut rig, &mut contender);
+        assert_eq!(answer(&mut rig, &mut contender, read(odd.clone())), Request::Read);
+    }
+    // Once somebody has set it right, there are tickets again.
+    sleep(&mut rig, &mut contender);
+    assert_eq!(answer(&mut rig, &mut contender, read(hinted(99, 5, 2, 1))), Request::Read);
+    assert_eq!(answer(&mut rig, &mut contender, numbered(hinted(99, 5, 3, 1))), Request::Ticket);
 }
 
 #[test]

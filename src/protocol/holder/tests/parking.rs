@@ -198,7 +198,7 @@ fn what_is_lost_or_not_granted_yet_is_only_released() {
     assert!(matches!(sent(holder.poll_action()).1, Request::Release { .. }));
 
     let mut rig = Rig::new();
-    let (mut holder, _) = super::confirming(&mut rig, None);
+    let (mut holder, _) = super::confirming::confirming(&mut rig, None);
     holder.handle_park(&mut rig.cx(), ms(MINIMUM));
     assert!(matches!(holder.poll_action(), Some(Action::Verdict(_))));
     assert!(matches!(sent(holder.poll_action()).1, Request::Release { .. }));

@@ -97,11 +97,12 @@ fn hints_are_read_where_they_make_sense_and_spoil_nothing_where_they_do_not() {
             row => panic!("{row:?}"),
         }
     };
-    let good = Hints { tickets: Some(9), served: Some(0), hold: Some(Duration::from_millis(86_400_000)) };
+    let good =
+        Hints { tickets: Some(9), served: Some(0), hold: Some(Duration::from_millis(86_400_000)), ..Hints::default() };
     assert_eq!(hints_in(&[("tickets", n("9")), ("served", n("0")), ("hold_ms", n("86400000"))]), good);
     for odd in [s("9"), n("-1"), n("1.5"), n("1E30"), n("9223372036854775808"), AttributeValue::Null(true)] {
         let all = ["tickets", "served", "hold_ms"].map(|name| (name, odd.clone()));
-        assert_eq!(hints_in(&all), Hints::default(), "{odd:?}");
+        assert_eq!(hints_in(&all), Hints { uncountable: true, ..Hints::default() }, "{odd:?}");
     }
     assert_eq!(hints_in(&[("hold_ms", n("86400001"))]), Hints::default(), "no hold takes longer than a day");
     assert_eq!(hints_in(&[("served", n("9"))]), Hints::default(), "no ticket was taken");

@@ -39,7 +39,7 @@ pub(super) fn far_from_its_turn() -> Scenario {
         bounds: Bounds {
             faults: 1,
             kinds: vec![Fault::Vanish],
-            ..waiting(Hints { tickets: Some(9), served: Some(0), hold })
+            ..waiting(Hints { tickets: Some(9), served: Some(0), hold, ..Hints::default() })
         },
         shows: vec![F::Ticket, F::ObservedTakeover, F::Abandoned],
         notices: vec![Mutant::FreeRowLeftToOthers, Mutant::SleepsPastTakeover],
@@ -56,7 +56,7 @@ pub(super) fn overtaken() -> Scenario {
             kinds: vec![Fault::Vanish],
             lease: 6 * SECOND,
             wait: 7 * SECOND,
-            ..waiting(Hints { tickets: Some(9), served: Some(1_000_000), hold: None })
+            ..waiting(Hints { tickets: Some(9), served: Some(1_000_000), ..Hints::default() })
         },
         shows: vec![F::Ticket, F::ObservedTakeover, F::Abandoned],
         notices: vec![Mutant::ServedRunsAhead],
