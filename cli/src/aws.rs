@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use aws_config::default_provider::region::DefaultRegionChain;
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
@@ -13,7 +16,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "AWS")]
 pub(crate) struct AwsOptions {
-    /// The profile of AWS's configuration files; AWS_PROFILE unless given.
+    /// The profile of AWS's configuration files; AWS_PROFILE unless given. Given here it wins over keys in the environment.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 
@@ -32,7 +35,7 @@ impl AwsOptions {
         let timeouts = TimeoutConfig::builder().operation_timeout(PATIENCE).build();
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
         if let Some(profile) = &self.profile {
-            loader = loader.profile_name(profile);
+            loader = loader.profile_name(profile).credentials_provider(self.credentials_of(profile).await);
         }
         if let Some(region) = &self.region {
             loader = loader.region(Region::new(region.clone()));
@@ -41,6 +44,18 @@ impl AwsOptions {
             loader = loader.endpoint_url(url);
         }
         loader.load().await
+    }
+
+    /// Those of this profile and no others. The SDK's own chain asks the environment first, so that keys that are exported
+    /// there would be taken for the profile's.
+    async fn credentials_of(&self, profile: &str) -> ProfileFileCredentialsProvider {
+        let region = match &self.region {
+            Some(region) => Some(Region::new(region.clone())),
+            None => DefaultRegionChain::builder().profile_name(profile).build().region().await,
+        };
+        // Where the profile takes a role, its token service is asked there.
+        let provider = ProviderConfig::without_region().with_region(region);
+        ProfileFileCredentialsProvider::builder().profile_name(profile).configure(&provider).build()
     }
 }
 
