@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use aws_config::default_provider::region::DefaultRegionChain;
-use aws_config::profile::ProfileFileCredentialsProvider;
-use aws_config::provider_config::ProviderConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use clap::Args;
+
+use crate::profile::OfProfile;
 
 /// How long one request may take: an operator waits, but not for ever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
@@ -35,7 +34,8 @@ impl AwsOptions {
         let timeouts = TimeoutConfig::builder().operation_timeout(PATIENCE).build();
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
         if let Some(profile) = &self.profile {
-            loader = loader.profile_name(profile).credentials_provider(self.credentials_of(profile).await);
+            let credentials = OfProfile::named(profile, self.region.as_deref()).await;
+            loader = loader.profile_name(profile).credentials_provider(credentials);
         }
         if let Some(region) = &self.region {
             loader = loader.region(Region::new(region.clone()));
@@ -44,18 +44,6 @@ impl AwsOptions {
             loader = loader.endpoint_url(url);
         }
         loader.load().await
-    }
-
-    /// Those of this profile and no others. The SDK's own chain asks the environment first, so that keys that are exported
-    /// there would be taken for the profile's.
-    async fn credentials_of(&self, profile: &str) -> ProfileFileCredentialsProvider {
-        let region = match &self.region {
-            Some(region) => Some(Region::new(region.clone())),
-            None => DefaultRegionChain::builder().profile_name(profile).build().region().await,
-        };
-        // Where the profile takes a role, its token service is asked there.
-        let provider = ProviderConfig::without_region().with_region(region);
-        ProfileFileCredentialsProvider::builder().profile_name(profile).configure(&provider).build()
     }
 }
 
@@ -72,7 +60,7 @@ impl Refused {
     pub(crate) fn of<E, R>(action: &str, error: &SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
-        R: std::fmt::Debug,
+        R: std::fmt::Debug + 'static,
     {
         let service = error.as_service_error();
         let code = service.and_then(ProvideErrorMetadata::code).map(str::to_owned);
@@ -86,7 +74,7 @@ impl Refused {
                     causes(std::error::Error::source(error))
                 )
             }
-            (None, _) => format!("{action}: {}", DisplayErrorContext(error)),
+            (None, _) => format!("{action}: {}", causes(Some(error))),
         };
         Self { code, told }
     }
@@ -98,7 +86,7 @@ impl Refused {
 }
 
 /// What is behind an error, in words.
-fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
+pub(crate) fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
     let all = std::iter::successors(first, |error| error.source()).map(ToString::to_string);
     crate::text::cut(&all.collect::<Vec<_>>().join(": "), 400)
 }

@@ -17,6 +17,9 @@ async fn a_table_that_is_not_there_and_an_aws_that_refuses_are_told_by_status_3(
     assert!(ran.err.contains("not you") && !ran.err.contains('\u{1b}'), "{}", ran.err);
     let ran = run(&["show", "a", "--table", "locks", "--endpoint-url", "http://127.0.0.1:9"]).ended(3);
     assert!(ran.err.contains("connection"), "{}", ran.err);
+    // What is behind a failure is told in words, not as the SDK's types have it.
+    let ran = run(&["doctor", "--function", "a", "--endpoint-url", "http://127.0.0.1:9"]).ended(3);
+    assert!(ran.err.contains("Connection refused") && !ran.err.contains("DispatchFailure"), "{}", ran.err);
 }
 
 #[test]
@@ -34,7 +37,10 @@ fn a_profile_that_is_named_wins_over_keys_in_the_environment_and_a_missing_one_i
     let told = list(&["--profile", "audit"]);
     assert!(told.contains("AKIDOFPROFILE may not"), "{told}");
     let told = list(&["--profile", "audti"]);
-    assert!(told.contains("audti") && !told.contains("may not"), "{told}");
+    assert!(told.contains("profile `audti`") && !told.contains("may not"), "{told}");
+    std::fs::remove_file(&credentials).unwrap();
+    let told = list(&["--profile", "audit"]);
+    assert!(told.contains("no profile `audit` with credentials"), "{told}");
 }
 
 #[test]
