@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use clap::Args;
+
+use crate::profile::OfProfile;
 
 /// How long one request may take: an operator waits, but not for ever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
@@ -13,7 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "AWS")]
 pub(crate) struct AwsOptions {
-    /// The profile of AWS's configuration files; AWS_PROFILE unless given.
+    /// The profile of AWS's configuration files; AWS_PROFILE unless given. Given here it wins over keys in the environment.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
 
@@ -32,7 +34,8 @@ impl AwsOptions {
         let timeouts = TimeoutConfig::builder().operation_timeout(PATIENCE).build();
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).timeout_config(timeouts);
         if let Some(profile) = &self.profile {
-            loader = loader.profile_name(profile);
+            let credentials = OfProfile::named(profile, self.region.as_deref()).await;
+            loader = loader.profile_name(profile).credentials_provider(credentials);
         }
         if let Some(region) = &self.region {
             loader = loader.region(Region::new(region.clone()));
@@ -57,7 +60,7 @@ impl Refused {
     pub(crate) fn of<E, R>(action: &str, error: &SdkError<E, R>) -> Self
     where
         E: ProvideErrorMetadata + std::error::Error + 'static,
-        R: std::fmt::Debug,
+        R: std::fmt::Debug + 'static,
     {
         let service = error.as_service_error();
         let code = service.and_then(ProvideErrorMetadata::code).map(str::to_owned);
@@ -71,7 +74,7 @@ impl Refused {
                     causes(std::error::Error::source(error))
                 )
             }
-            (None, _) => format!("{action}: {}", DisplayErrorContext(error)),
+            (None, _) => format!("{action}: {}", causes(Some(error))),
         };
         Self { code, told }
     }
@@ -83,7 +86,7 @@ impl Refused {
 }
 
 /// What is behind an error, in words.
-fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
+pub(crate) fn causes(first: Option<&(dyn std::error::Error + 'static)>) -> String {
     let all = std::iter::successors(first, |error| error.source()).map(ToString::to_string);
     crate::text::cut(&all.collect::<Vec<_>>().join(": "), 400)
 }

@@ -25,6 +25,7 @@ mod lock;
 mod options;
 mod output;
 mod prices;
+mod profile;
 mod report;
 mod show;
 mod table;

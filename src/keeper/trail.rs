@@ -18,12 +18,21 @@ const MOST_STEPS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Trail {
     began: Mono,
-    steps: VecDeque<(Mono, Step)>,
+    steps: VecDeque<Noted>,
     /// How many came before those that are kept.
     forgotten: u32,
 }
 
-/// One of them.
+/// A step, and when it was.
+#[derive(Debug)]
+struct Noted {
+    at: Mono,
+    step: Step,
+    /// For a look that showed the same as the ones before it: how often, and when for the last time.
+    again: Option<(u32, Mono)>,
+}
+
+/// What may happen.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     InLine,
@@ -79,11 +88,29 @@ impl Trail {
     }
 
     pub(super) fn note(&mut self, at: Mono, step: Step) {
+        if self.is_seen_again(at, &step) {
+            return;
+        }
         if self.steps.len() == MOST_STEPS {
             self.steps.pop_front();
             self.forgotten = self.forgotten.saturating_add(1);
         }
-        self.steps.push_back((at, step));
+        self.steps.push_back(Noted { at, step, again: None });
+    }
+
+    /// Who waits looks ten times a second and mostly sees the same holder: that is one step, so that the others stay.
+    fn is_seen_again(&mut self, at: Mono, step: &Step) -> bool {
+        let Step::Answered(_, Answered::Held(false, owner)) = step else { return false };
+        let Some(asked) = self.steps.len().checked_sub(1) else { return false };
+        let Some(Noted { step: Step::Sent(Sort::Read, None), .. }) = self.steps.get(asked) else { return false };
+        let Some(before) = asked.checked_sub(1).and_then(|before| self.steps.get_mut(before)) else { return false };
+        if !matches!(before.step, Step::Answered(_, Answered::Held(false, seen)) if seen == *owner) {
+            return false;
+        }
+        let times = before.again.map_or(1, |(times, _)| times).saturating_add(1);
+        before.again = Some((times, at));
+        self.steps.pop_back();
+        true
     }
 }
 
@@ -92,9 +119,12 @@ impl fmt::Display for Trail {
         if self.forgotten > 0 {
             write!(f, "{} earlier; ", self.forgotten)?;
         }
-        for (n, (at, step)) in self.steps.iter().enumerate() {
+        for (n, Noted { at, step, again }) in self.steps.iter().enumerate() {
             let separator = if n == 0 { "" } else { "; " };
             write!(f, "{separator}{} ms {step}", millis(at.since(self.began)))?;
+            if let Some((times, last)) = again {
+                write!(f, ", {times} times until {} ms", millis(last.since(self.began)))?;
+            }
         }
         Ok(())
     }
@@ -157,5 +187,25 @@ mod tests {
         let told = trail.to_string();
         assert!(told.starts_with("16 earlier; 24 ms renew; "), "{told}");
         assert!(told.ends_with("39 ms renew") && told.len() < 400, "{told}");
+    }
+
+    #[test]
+    fn looks_that_show_the_same_holder_are_one_step() {
+        let began = Mono::from_origin(Duration::from_secs(5));
+        let mut trail = Trail::new(began);
+        let at = |ms| began + Duration::from_millis(ms);
+        trail.note(at(0), Step::Sent(Sort::Acquire, Some(OwnerId::from_u128(7 << 96))));
+        trail.note(at(1), Step::Answered("attempt", Answered::Held(true, OwnerId::from_u128(9 << 96))));
+        for (ms, owner) in [(10, 9), (20, 9), (30, 9), (40, 8), (50, 9)] {
+            trail.note(at(ms), Step::Sent(Sort::Read, None));
+            trail.note(at(ms + 2), Step::Answered("look", Answered::Held(false, OwnerId::from_u128(owner << 96))));
+        }
+        trail.note(at(60), Step::Sent(Sort::Read, None));
+        assert_eq!(
+            trail.to_string(),
+            "0 ms acquire as 00000007; 1 ms attempt: refused, held by 00000009; 10 ms look; \
+             12 ms look: held by 00000009, 3 times until 32 ms; 40 ms look; 42 ms look: held by 00000008; 50 ms look; \
+             52 ms look: held by 00000009; 60 ms look"
+        );
     }
 }

@@ -21,10 +21,12 @@ const EVERY: Duration = Duration::from_millis(500);
 
 /// Create the lock table: key, billing, tags, and TTL on `ttl`.
 ///
-/// A table that is there already is left as it is where it fits, but for TTL, which is switched on where it is off. Where it
-/// has another key nothing is changed, and what differs is told: a table's key can't be changed, take another name.
+/// A table that is there already is left as it is where it fits, but for TTL, which is switched on where it is off; billing,
+/// tags and deletion protection that are not as asked are told. Where it has another key nothing is changed, and what differs
+/// is told: a table's key can't be changed, take another name.
 ///
-/// Needs dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive, and TagResource with tags.
+/// Needs dynamodb:CreateTable, DescribeTable, DescribeTimeToLive and UpdateTimeToLive, and with tags TagResource, and
+/// ListTagsOfResource where the table is there already.
 #[derive(Debug, Args)]
 #[command(after_help = format!("\
 Examples:
@@ -75,16 +77,16 @@ impl Create {
         let throughput = self.throughput()?;
         let (chosen, _, config) = self.table.open().await?;
         let client = Client::new(&config);
-        let created = self.create(&client, &chosen, throughput).await?;
+        let created = self.create(&client, &chosen, throughput.clone()).await?;
         let found = ready(&client, &chosen.table.name).await?;
         let differences = if created { Vec::new() } else { schema::differences(&chosen.table, &found) };
         let mut notes = Vec::new();
         let mut ttl_told = None;
         if differences.is_empty() {
             ttl_told = Some(self.ttl(&client, &chosen, &mut notes).await?);
-        }
-        if !created && !self.tags.is_empty() {
-            notes.push("the tags of a table that was there already are left as they are".to_owned());
+            if !created {
+                notes.extend(self.not_as_asked(&client, &found, throughput.as_ref()).await);
+            }
         }
         self.tell(json, &chosen, created, &found, &differences, ttl_told.as_deref(), &notes)?;
         Ok(if differences.is_empty() && notes.is_empty() { Ended::Fine } else { Ended::Problem })
@@ -128,6 +130,56 @@ impl Create {
             Err(refused) if refused.is("ResourceInUseException") => Ok(false),
             Err(refused) => Err(Stop::Aws(refused.told)),
         }
+    }
+
+    /// What was asked for and a table that was there already does not have. It is told, and left as it is.
+    async fn not_as_asked(
+        &self,
+        client: &Client,
+        found: &TableDescription,
+        throughput: Option<&ProvisionedThroughput>,
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.deletion_protection && found.deletion_protection_enabled() != Some(true) {
+            notes.push(
+                "its deletion protection is off, and was left so: `aws dynamodb update-table` switches it on"
+                    .to_owned(),
+            );
+        }
+        if let Some(asked) = throughput {
+            let has = found.provisioned_throughput();
+            let has = has.map(|has| (has.read_capacity_units().unwrap_or(0), has.write_capacity_units().unwrap_or(0)));
+            let provisioned = schema::billing(found) == BillingMode::Provisioned;
+            if !provisioned || has != Some((asked.read_capacity_units(), asked.write_capacity_units())) {
+                notes.push(
+                    "its billing is not as asked, and was left so: `aws dynamodb update-table` changes it".to_owned(),
+                );
+            }
+        }
+        if !self.tags.is_empty() {
+            notes.extend(self.tags_not_set(client, found).await);
+        }
+        notes
+    }
+
+    async fn tags_not_set(&self, client: &Client, found: &TableDescription) -> Option<String> {
+        let answer = client.list_tags_of_resource().resource_arn(found.table_arn().unwrap_or_default()).send().await;
+        let has = match answer.map_err(|error| Refused::of("ListTagsOfResource", &error)) {
+            Ok(output) => output.tags.unwrap_or_default(),
+            Err(refused) => {
+                return Some(format!("its tags were left as they are, whatever they are: {}", safe(&refused.told)));
+            }
+        };
+        let is_missing =
+            |(name, value): &&(String, String)| !has.iter().any(|tag| tag.key() == name && tag.value() == value);
+        let missing: Vec<_> =
+            self.tags.iter().filter(is_missing).map(|(name, value)| format!("{name}={value}")).collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "its tags were left as they are, without {}: `aws dynamodb tag-resource` sets them",
+                missing.join(", ")
+            )
+        })
     }
 
     async fn ttl(&self, client: &Client, chosen: &Chosen, notes: &mut Vec<String>) -> Result<String, Stop> {

@@ -2,7 +2,7 @@
 
 use leasehold::session::Table;
 
-use crate::stage::{Stage, run};
+use crate::stage::{Ran, Stage, program, run};
 use crate::stand_in;
 
 #[tokio::test]
@@ -17,6 +17,30 @@ async fn a_table_that_is_not_there_and_an_aws_that_refuses_are_told_by_status_3(
     assert!(ran.err.contains("not you") && !ran.err.contains('\u{1b}'), "{}", ran.err);
     let ran = run(&["show", "a", "--table", "locks", "--endpoint-url", "http://127.0.0.1:9"]).ended(3);
     assert!(ran.err.contains("connection"), "{}", ran.err);
+    // What is behind a failure is told in words, not as the SDK's types have it.
+    let ran = run(&["doctor", "--function", "a", "--endpoint-url", "http://127.0.0.1:9"]).ended(3);
+    assert!(ran.err.contains("Connection refused") && !ran.err.contains("DispatchFailure"), "{}", ran.err);
+}
+
+#[test]
+fn a_profile_that_is_named_wins_over_keys_in_the_environment_and_a_missing_one_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = folder.path().join("credentials");
+    std::fs::write(&credentials, "[audit]\naws_access_key_id = AKIDOFPROFILE\naws_secret_access_key = none\n").unwrap();
+    let naming =
+        stand_in::start(|asked| stand_in::error(400, "AccessDeniedException", &format!("{} may not", asked.key)));
+    let list = |more: &[&str]| {
+        let mut command = program(&[&["list", "--table", "locks", "--endpoint-url", &naming], more].concat());
+        Ran::of(command.env("AWS_SHARED_CREDENTIALS_FILE", &credentials).output().unwrap()).ended(3).err
+    };
+    assert!(list(&[]).contains("AKIDEXAMPLE may not"));
+    let told = list(&["--profile", "audit"]);
+    assert!(told.contains("AKIDOFPROFILE may not"), "{told}");
+    let told = list(&["--profile", "audti"]);
+    assert!(told.contains("profile `audti`") && !told.contains("may not"), "{told}");
+    std::fs::remove_file(&credentials).unwrap();
+    let told = list(&["--profile", "audit"]);
+    assert!(told.contains("no profile `audit` with credentials"), "{told}");
 }
 
 #[test]

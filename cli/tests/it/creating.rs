@@ -31,6 +31,20 @@ async fn a_new_table_has_key_billing_tags_and_ttl_and_passes_its_check() {
     stage.run(&["table", "check"]).ended(0);
     // A second time nothing is left to do.
     stage.run(&["table", "create"]).ended(0).says(&["was there already, with this key"]);
+    stage.run(&["table", "create", "--tag", "team=orders"]).ended(0);
+}
+
+#[tokio::test]
+async fn what_a_table_that_is_there_lacks_of_what_was_asked_for_is_told_and_left() {
+    let stage = Stage::new().await;
+    let capacity = ["--billing", "provisioned", "--read-capacity", "5", "--write-capacity", "5"];
+    let wanted = [&["table", "create", "--deletion-protection", "--tag", "team=orders"][..], &capacity].concat();
+    stage.run(&wanted).ended(1).says(&[
+        "its deletion protection is off, and was left so",
+        "its billing is not as asked, and was left so",
+        "without team=orders",
+    ]);
+    stage.run(&["table", "create"]).ended(0);
 }
 
 #[tokio::test]

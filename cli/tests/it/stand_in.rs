@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(crate) struct Asked {
     pub(crate) what: String,
     pub(crate) body: Value,
+    /// The id of the access key that signed it.
+    pub(crate) key: String,
 }
 
 /// An answer: its status and JSON.
@@ -39,7 +41,7 @@ pub(crate) fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -
 
 fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    let (mut line, mut length, mut target) = (String::new(), 0, None);
+    let (mut line, mut length, mut target, mut key) = (String::new(), 0, None, String::new());
     reader.read_line(&mut line)?;
     let mut what = line.split(' ').take(2).collect::<Vec<_>>().join(" ");
     loop {
@@ -48,6 +50,10 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<()
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().unwrap(),
+            "authorization" => {
+                let after = value.split_once("Credential=").map_or("", |(_, after)| after);
+                key = after.split('/').next().unwrap_or_default().to_owned();
+            }
             "x-amz-target" => target = value.rsplit('.').next().map(str::to_owned),
             _ => {}
         }
@@ -57,7 +63,7 @@ fn serve(stream: &TcpStream, answer: &dyn Fn(&Asked) -> Answer) -> io::Result<()
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    let (status, body) = answer(&Asked { what, body: serde_json::from_slice(&body).unwrap_or_default() });
+    let (status, body) = answer(&Asked { what, body: serde_json::from_slice(&body).unwrap_or_default(), key });
     let code = body["__type"].as_str().map_or(String::new(), |code| format!("X-Amzn-ErrorType: {code}\r\n"));
     let body = body.to_string();
     let mut stream = stream;

@@ -3,6 +3,7 @@
 // `-c artifacts=FOLDER` names what `cargo lambda build` made: FOLDER/extensions/leasehold.zip and
 // FOLDER/leasehold-sample/bootstrap.zip. Without it that is target/lambda of this repository.
 
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 
 import { App, Duration, Stack } from 'aws-cdk-lib';
@@ -14,6 +15,17 @@ import { Leasehold } from '../lib/leasehold';
 
 const app = new App();
 const artifacts: string = app.node.tryGetContext('artifacts') ?? path.join(__dirname, '../../../../target/lambda');
+
+function artifact(file: string): lambda.AssetCode {
+  const whole = path.resolve(artifacts, file);
+  if (!fs.existsSync(whole)) {
+    // The CDK's own error for this prints a page of its code first.
+    console.error(`there is no ${whole}: build it first, by the two \`cargo lambda build\` lines of README.md`);
+    process.exit(1);
+  }
+  return lambda.Code.fromAsset(whole);
+}
+
 const stack = new Stack(app, 'LeaseholdExample');
 
 const timeout = Duration.seconds(30);
@@ -21,7 +33,7 @@ const ship = new lambda.Function(stack, 'Ship', {
   runtime: lambda.Runtime.PROVIDED_AL2023,
   architecture: lambda.Architecture.ARM_64,
   handler: 'bootstrap',
-  code: lambda.Code.fromAsset(path.join(artifacts, 'leasehold-sample/bootstrap.zip')),
+  code: artifact('leasehold-sample/bootstrap.zip'),
   memorySize: 256,
   timeout,
   environment: { SAMPLE_KEY: 'orders:{body.orderId}', SAMPLE_PER_RECORD: '1' },
@@ -37,7 +49,7 @@ const orders = new sqs.Queue(stack, 'Orders', {
 ship.addEventSource(new SqsEventSource(orders, { maxConcurrency: 10 }));
 
 const locks = new Leasehold(stack, 'Leasehold', {
-  extension: { arm64: lambda.Code.fromAsset(path.join(artifacts, 'extensions/leasehold.zip')) },
+  extension: { arm64: artifact('extensions/leasehold.zip') },
 });
 locks.lock(ship, { perRecord: true });
 
