@@ -4,6 +4,7 @@ use std::io;
 
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 /// The longest line, without its end.
@@ -90,7 +91,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             return Err(FrameError::TooLong);
         }
         let line = &self.buffer[..end];
-        let message = serde_json::from_slice(line).map_err(|error| FrameError::NotAMessage(told(line, error)));
+        let message = read(line).map_err(|error| FrameError::NotAMessage(told(line, error)));
         self.take_out(end + 1);
         message.map(Some)
     }
@@ -102,6 +103,16 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         if self.buffer.capacity() > 2 * CHUNK && self.buffer.len() <= CHUNK {
             self.buffer.shrink_to(CHUNK);
         }
+    }
+}
+
+/// Reads a line as text, as a handler's events are read: two ways to read JSON are twice as much to carry along.
+fn read<T: DeserializeOwned>(line: &[u8]) -> serde_json::Result<T> {
+    match std::str::from_utf8(line) {
+        Ok(line) => serde_json::from_str(line),
+        // Fails, and tells where.
+        Err(_) => serde_json::from_slice::<Box<RawValue>>(line)
+            .and_then(|_| Err(serde_json::Error::io(io::ErrorKind::InvalidData.into()))),
     }
 }
 

@@ -4,16 +4,22 @@ use crate::session::OnCrash;
 
 /// A setting that the environment spells as one of a few words.
 pub(super) trait Choice: Copy + Sized + 'static {
-    /// Each value and its spelling.
-    const SPELLINGS: &'static [(&'static str, Self)];
+    /// How each value is spelled.
+    const SPELLINGS: &'static [&'static str];
+
+    /// The values, in the order of their spellings.
+    const VALUES: &'static [Self];
 
     /// Reads a value, or tells which there are.
     fn parse(text: &str) -> Result<Self, String> {
-        Self::SPELLINGS.iter().find(|(spelling, _)| *spelling == text).map(|(_, value)| *value).ok_or_else(|| {
-            let words: Vec<_> = Self::SPELLINGS.iter().map(|(spelling, _)| format!("`{spelling}`")).collect();
-            format!("{text:?} is not known: write {}", words.join(" or "))
-        })
+        let at = Self::SPELLINGS.iter().position(|spelling| *spelling == text);
+        at.and_then(|at| Self::VALUES.get(at).copied()).ok_or_else(|| unknown(text, Self::SPELLINGS))
     }
+}
+
+fn unknown(text: &str, spellings: &[&str]) -> String {
+    let words: Vec<_> = spellings.iter().map(|spelling| format!("`{spelling}`")).collect();
+    format!("{text:?} is not known: write {}", words.join(" or "))
 }
 
 macro_rules! choice {
@@ -31,7 +37,8 @@ macro_rules! choice {
         }
 
         impl Choice for $name {
-            const SPELLINGS: &'static [(&'static str, Self)] = &[$(($spelling, Self::$variant)),+];
+            const SPELLINGS: &'static [&'static str] = &[$($spelling),+];
+            const VALUES: &'static [Self] = &[$(Self::$variant),+];
         }
     };
 }
@@ -138,7 +145,8 @@ impl MetricLines {
 }
 
 impl Choice for OnCrash {
-    const SPELLINGS: &'static [(&'static str, Self)] = &[("release", Self::Release), ("expire", Self::Expire)];
+    const SPELLINGS: &'static [&'static str] = &["release", "expire"];
+    const VALUES: &'static [Self] = &[Self::Release, Self::Expire];
 }
 
 /// A switch.
@@ -146,6 +154,6 @@ impl Choice for OnCrash {
 pub(super) struct Switch(pub(super) bool);
 
 impl Choice for Switch {
-    const SPELLINGS: &'static [(&'static str, Self)] =
-        &[("true", Self(true)), ("false", Self(false)), ("1", Self(true)), ("0", Self(false))];
+    const SPELLINGS: &'static [&'static str] = &["true", "false", "1", "0"];
+    const VALUES: &'static [Self] = &[Self(true), Self(false), Self(true), Self(false)];
 }
