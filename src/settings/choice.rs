@@ -12,11 +12,18 @@ pub(super) trait Choice: Copy + Sized + 'static {
 
     /// Reads a value, or tells which there are.
     fn parse(text: &str) -> Result<Self, String> {
-        let at = Self::SPELLINGS.iter().position(|spelling| *spelling == text);
-        at.and_then(|at| Self::VALUES.get(at).copied()).ok_or_else(|| unknown(text, Self::SPELLINGS))
+        let at = position(text, Self::SPELLINGS)?;
+        Self::VALUES.get(at).copied().ok_or_else(|| unknown(text, Self::SPELLINGS))
     }
 }
 
+/// Which of the spellings it is. Apart from the trait, so that it is compiled once and not for each setting.
+#[inline(never)]
+fn position(text: &str, spellings: &[&str]) -> Result<usize, String> {
+    spellings.iter().position(|spelling| *spelling == text).ok_or_else(|| unknown(text, spellings))
+}
+
+#[cold]
 fn unknown(text: &str, spellings: &[&str]) -> String {
     let words: Vec<_> = spellings.iter().map(|spelling| format!("`{spelling}`")).collect();
     format!("{text:?} is not known: write {}", words.join(" or "))
