@@ -40,7 +40,7 @@ pub(crate) fn names(event: &str, steps: &[Segment], open: Option<Open>) -> Optio
 }
 
 fn told(Members(members): Members<'_>) -> Option<String> {
-    let mut names: Vec<_> = members.into_iter().map(|(name, _)| name).collect();
+    let mut names: Vec<_> = members.iter().map(|(name, _)| name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let mut told: Vec<_> = names.iter().take(MOST_NAMES).map(|name| format!("`{}`", short(name))).collect();

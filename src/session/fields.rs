@@ -55,7 +55,8 @@ impl Fields {
     fn object(&mut self, name: &'static str, within: &'static str) -> Result<Option<Self>, Error> {
         match self.values.get_mut(name).map(Value::take) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => Ok(Some(Self { within, values: read(self.within, name, value)?, state: None })),
+            Some(Value::Object(values)) => Ok(Some(Self { within, values, state: None })),
+            Some(_) => Err(Error::custom(format_args!("`{}{name}`: it must be an object", self.within))),
         }
     }
 
