@@ -87,7 +87,9 @@ impl<E: Into<Diagnostic>> From<InvocationError<E>> for Diagnostic {
             InvocationError::Handler(error) => error.into(),
             InvocationError::Lease { error, cause: None } => error.into(),
             InvocationError::Lease { error, cause: Some(cause) } => {
-                Self { error_type: error.error_type().to_owned(), error_message: cause.to_string() }
+                // As responses are written: `to_string` has the means of writing JSON in lines as well.
+                let error_message = serde_json::to_string(&cause).unwrap_or_else(|_| error.to_string());
+                Self { error_type: error.error_type().to_owned(), error_message }
             }
         }
     }

@@ -45,6 +45,7 @@ pub use hash::KeyHash;
 pub use lock_key::{KeyError, LockKey, MAX_KEY_BYTES};
 pub(crate) use names::names;
 pub use namespace::{Namespace, NamespaceError};
+pub(crate) use nested::{Open, opened};
 pub use parse_error::{TemplateError, TemplateErrorKind};
 pub use path::{Path, Segment};
 pub use resolve_error::{ContextMissing, DuplicateName, EventUnreadable, PathMissing, ResolveError, UnusableValue};

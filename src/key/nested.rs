@@ -9,8 +9,11 @@ use serde::de::IgnoredAny;
 
 use super::found::decoded;
 
+/// Looks into a JSON string: [`opened`], for who wants that. Whoever does not need not carry it along.
+pub(crate) type Open = fn(&str) -> Option<String>;
+
 /// The JSON object or array that this JSON string holds, if it does.
-pub(super) fn opened(json: &str) -> Option<String> {
+pub(crate) fn opened(json: &str) -> Option<String> {
     let text = decoded(json)?;
     if has_parts(&text) {
         return Some(text.into_owned());

@@ -70,13 +70,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Everything up to the first character that fits no more.
-    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+    fn take_while(&mut self, fits: fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let taken = rest.split_once(|c| !fits(c)).map_or(rest, |(taken, _)| taken);
         self.at += taken.len();
         taken
     }
 
+    #[cold]
     fn error(&self, offset: usize, kind: Kind) -> TemplateError {
         TemplateError::new(self.source, offset, kind)
     }

@@ -64,6 +64,7 @@ pub(super) const fn is_plain_char(c: char) -> bool {
 }
 
 /// The name as a JSON string, quotes included.
-pub(super) fn quoted(name: &str) -> impl fmt::Display {
-    serde_json::Value::from(name)
+pub(super) fn quoted(name: &str) -> String {
+    // Writing a string as JSON does not fail.
+    serde_json::to_string(name).unwrap_or_default()
 }

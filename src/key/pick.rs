@@ -15,18 +15,24 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, M
 use serde_json::value::RawValue;
 
 use super::found::{Found, decoded, key_text, kind};
-use super::nested;
+use super::nested::{Open, opened};
 use super::tree::Node;
 
 /// How an event is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Reading {
     /// By asking for what should be there.
     Quick,
     /// By looking at what is there.
     Careful,
     /// The same, and into strings that are JSON by themselves.
-    IntoStrings,
+    IntoStrings(Open),
+}
+
+impl Reading {
+    const fn is_quick(self) -> bool {
+        matches!(self, Self::Quick)
+    }
 }
 
 /// What the pass found for one path. `depth` counts the steps that led there.
@@ -61,9 +67,9 @@ pub(super) fn pick<'de>(tree: &Node, slots: usize, event: &'de str) -> serde_jso
     }
 }
 
-/// Reads the event, and where a path goes on into a string, the string as JSON; see [`nested`].
+/// Reads the event, and where a path goes on into a string, the string as JSON; see [`opened`].
 pub(super) fn pick_into_strings<'de>(tree: &Node, slots: usize, event: &'de str) -> serde_json::Result<Vec<Slot<'de>>> {
-    pass(tree, slots, event, Reading::IntoStrings)
+    pass(tree, slots, event, Reading::IntoStrings(opened))
 }
 
 fn pass<'de>(tree: &Node, slots: usize, event: &'de str, reading: Reading) -> serde_json::Result<Vec<Slot<'de>>> {
@@ -133,7 +139,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, '_, 'de> {
 
     fn deserialize<D: Deserializer<'de>>(mut self, deserializer: D) -> Result<(), D::Error> {
         let is_value = matches!(self.node, Node::Value(_));
-        if !is_value && self.reading == Reading::Quick {
+        if !is_value && self.reading.is_quick() {
             return self.look_inside(deserializer);
         }
         // Raw, because a parsed number no longer tells `1` from `1.0` and has no room for long ones.
@@ -148,11 +154,13 @@ impl<'de> DeserializeSeed<'de> for Walk<'_, '_, 'de> {
                 let mut inside = serde_json::Deserializer::from_str(json);
                 return self.look_inside(&mut inside).map_err(Error::custom);
             }
-            (_, Found::String) if self.reading == Reading::IntoStrings => match nested::opened(json) {
-                Some(inside) => return self.look_inside_string(&inside).map_err(Error::custom),
-                None => Slot::Unusable { depth, found: Found::String },
+            (_, found) => match self.reading {
+                Reading::IntoStrings(open) if found == Found::String => match open(json) {
+                    Some(inside) => return self.look_inside_string(&inside).map_err(Error::custom),
+                    None => Slot::Unusable { depth, found },
+                },
+                _ => Slot::Unusable { depth, found },
             },
-            (_, found) => Slot::Unusable { depth, found },
         };
         self.settle(&verdict);
         Ok(())
@@ -172,7 +180,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_, 'de> {
         };
         let depth = self.depth;
         self.settle(&Slot::Missing { depth });
-        while let Some(member) = map.next_key_seed(Name { members, careful: self.reading != Reading::Quick })? {
+        while let Some(member) = map.next_key_seed(Name { members, careful: !self.reading.is_quick() })? {
             let Some(node) = member else {
                 map.next_value::<IgnoredAny>()?;
                 continue;

@@ -19,6 +19,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
+use self::also::also_problem;
 use super::answers::Refuse;
 use super::core::Core;
 use super::key_source::{ByClosure, ByTemplate, TemplateText};
@@ -114,19 +115,36 @@ impl<T, B> LeaseLayerBuilder<T, (), B> {
         keys: Result<K, String>,
         mut problems: Vec<String>,
     ) -> Result<Plan<K, B>, SettingsError> {
+        let Self { answers, name, draft, environment, .. } = self;
         let keys = keys.map_err(|problem| problems.push(problem));
-        let environment = self.environment.unwrap_or_else(Environment::of_process);
-        let (settings, warnings) = self.draft.resolve(&environment, &mut problems);
-        let name = self.name.unwrap_or(origin);
-        if keys.is_ok() {
-            problems.extend(too_long("the layer's `name`, which is the key template unless set,", &name, LONGEST_NAME));
+        let core = core(draft, environment, name.unwrap_or(origin), keys.is_ok(), &mut problems);
+        match (core, keys) {
+            (Some(core), Ok(keys)) => Ok(Plan { core, keys, answers }),
+            _ => Err(SettingsError::new(problems)),
         }
-        let (Ok(keys), true) = (keys, problems.is_empty()) else { return Err(SettingsError::new(problems)) };
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
-        Ok(Plan { core: Core::new(settings, name), keys, answers: self.answers })
     }
+}
+
+/// What a layer knows whatever its handler, unless there are problems: compiled once and not for each.
+fn core(
+    draft: Draft,
+    environment: Option<Environment>,
+    name: String,
+    has_keys: bool,
+    problems: &mut Vec<String>,
+) -> Option<Core> {
+    let environment = environment.unwrap_or_else(Environment::of_process);
+    let (settings, warnings) = draft.resolve(&environment, problems);
+    if has_keys {
+        problems.extend(too_long("the layer's `name`, which is the key template unless set,", &name, LONGEST_NAME));
+    }
+    if !problems.is_empty() {
+        return None;
+    }
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    Some(Core::new(settings, name))
 }
 
 impl<T, B> LeaseLayerBuilder<T, TemplateText, B> {
@@ -141,7 +159,7 @@ impl<T, B> LeaseLayerBuilder<T, TemplateText, B> {
         if let Some(warning) = template.as_ref().ok().and_then(Template::warning) {
             tracing::warn!("{warning}");
         }
-        let problems = rest.also_problem(&source).into_iter().collect();
+        let problems = also_problem(rest.draft.also.as_deref(), &source).into_iter().collect();
         rest.finish(source, template.map(ByTemplate), problems)
     }
 }

@@ -1,7 +1,5 @@
 //! Which keys an invocation has taken by hand: known to all that take leases for it, in this process.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::keeper::client::KeeperName;
@@ -10,9 +8,10 @@ use crate::lease::Scope;
 use crate::session::Table;
 
 /// The invocations that have taken something by hand, by their keeper and request id.
-static INVOCATIONS: Mutex<Option<Invocations>> = Mutex::new(None);
+/// They are few at a time.
+static INVOCATIONS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
-type Invocations = HashMap<(KeeperName, String), Weak<Held>>;
+type Known = ((KeeperName, String), Weak<Held>);
 
 /// A row that was taken by hand.
 type Row = (Table, String);
@@ -20,7 +19,7 @@ type Row = (Table, String);
 /// The rows that one invocation has taken, or is taking, and under which layers.
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    rows: Mutex<HashMap<Row, Option<Scope>>>,
+    rows: Mutex<Vec<(Row, Option<Scope>)>>,
 }
 
 impl Held {
@@ -31,27 +30,25 @@ impl Held {
             return Arc::default();
         }
         let mut known = INVOCATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_default();
+        known.retain(|(_, held)| held.strong_count() > 0);
         let name = (keeper, request_id.to_owned());
-        if let Some(held) = known.get(&name).and_then(Weak::upgrade) {
+        if let Some(held) = find(&known, &name).and_then(Weak::upgrade) {
             return held;
         }
-        known.retain(|_, held| held.strong_count() > 0);
         let held = Arc::default();
-        known.insert(name, Arc::downgrade(&held));
+        known.push((name, Arc::downgrade(&held)));
         held
     }
 
     /// Notes that this row is being taken by a handler under these layers; `None` if it is already.
     pub(super) fn note(held: &Arc<Self>, table: &Table, key: &LockKey, around: Option<&Scope>) -> Option<Note> {
         let row = (table.clone(), key.as_str().to_owned());
-        match held.rows().entry(row.clone()) {
-            Entry::Occupied(_) => None,
-            Entry::Vacant(vacant) => {
-                vacant.insert(around.cloned());
-                Some(Note(Some((held.clone(), row))))
-            }
+        let mut rows = held.rows();
+        if find(&rows, &row).is_some() {
+            return None;
         }
+        rows.push((row.clone(), around.cloned()));
+        Some(Note(Some((held.clone(), row))))
     }
 
     /// Whether the handler that this is polled within has taken this row by hand, or one around it has: whoever waits for it
@@ -59,19 +56,23 @@ impl Held {
     /// gives back.
     pub(super) fn is_held_around(keeper: KeeperName, request_id: &str, table: &Table, key: &LockKey) -> bool {
         let known = INVOCATIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = known.as_ref().and_then(|known| known.get(&(keeper, request_id.to_owned())).and_then(Weak::upgrade));
+        let held = find(&known, &(keeper, request_id.to_owned())).and_then(Weak::upgrade);
         let Some(held) = held else { return false };
         let rows = held.rows();
-        match rows.get(&(table.clone(), key.as_str().to_owned())) {
+        match find(&rows, &(table.clone(), key.as_str().to_owned())) {
             None => false,
             Some(None) => true,
             Some(Some(taken_in)) => Scope::around().is_some_and(|scope| scope.is_within(taken_in)),
         }
     }
 
-    fn rows(&self) -> MutexGuard<'_, HashMap<Row, Option<Scope>>> {
+    fn rows(&self) -> MutexGuard<'_, Vec<(Row, Option<Scope>)>> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn find<'a, K: PartialEq, V>(known: &'a [(K, V)], wanted: &K) -> Option<&'a V> {
+    known.iter().find(|(key, _)| key == wanted).map(|(_, value)| value)
 }
 
 /// That an invocation holds a row; it goes with the lease.
@@ -88,7 +89,7 @@ impl Note {
 impl Drop for Note {
     fn drop(&mut self) {
         if let Some((held, row)) = self.0.take() {
-            held.rows().remove(&row);
+            held.rows().retain(|(held, _)| *held != row);
         }
     }
 }

@@ -6,7 +6,7 @@ use lambda_runtime::{Context, LambdaEvent};
 
 use super::sealed::Sealed;
 use crate::error::{Error, KeyInvalid, KeyNotFound};
-use crate::key::{ContextValues, LockKey, Namespace, ResolveError, Template, names};
+use crate::key::{ContextValues, LockKey, Namespace, Open, ResolveError, Template, names, opened};
 
 /// Where a layer's keys come from, while its settings are collected: a template or a closure.
 ///
@@ -54,7 +54,7 @@ pub(super) fn by_template(
     context: &Context,
     namespace: Option<&Namespace>,
 ) -> Result<LockKey, Error> {
-    template.resolve(namespace, raw, &values(context)).map_err(|error| no_key(template, error, raw, false))
+    template.resolve(namespace, raw, &values(context)).map_err(|error| no_key(template, error, raw, None))
 }
 
 /// Keys by a template over a record, which also looks into strings; see
@@ -67,14 +67,14 @@ impl Sealed for ByRecordTemplate {}
 impl<T> KeySource<T> for ByRecordTemplate {
     fn key(&self, raw: &str, event: &LambdaEvent<T>, namespace: Option<&Namespace>) -> Result<LockKey, Error> {
         let resolved = self.0.resolve_into_strings(namespace, raw, &values(&event.context));
-        resolved.map_err(|error| no_key(&self.0, error, raw, true))
+        resolved.map_err(|error| no_key(&self.0, error, raw, Some(opened)))
     }
 }
 
-fn no_key(template: &Template, error: ResolveError, raw: &str, into_strings: bool) -> Error {
+fn no_key(template: &Template, error: ResolveError, raw: &str, open: Option<Open>) -> Error {
     match error {
         ResolveError::Missing(missing) => {
-            let has = missing.path.segments().get(..missing.depth).and_then(|steps| names(raw, steps, into_strings));
+            let has = missing.path.segments().get(..missing.depth).and_then(|steps| names(raw, steps, open));
             KeyNotFound { template: template.source().to_owned(), missing, has }.into()
         }
         error => KeyInvalid::from_template(template.source(), error).into(),

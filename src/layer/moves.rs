@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tower::Service;
 
 use super::acquisition::Acquisition;
-use super::core::TimeLimit;
+use super::core::{Core, TimeLimit};
 use super::ending::CONFIRM_WITHIN;
 use super::key_source::{KeySource, by_template};
 use super::step::{Opened, Step, decide, unlocked};
@@ -105,37 +105,51 @@ pub(super) fn answered<S, T, K, B>(
 where
     S: Service<LambdaEvent<T>>,
 {
-    let core = &plan.core;
+    match granted(&plan.core, answer, acquisition, hold) {
+        Ok(step) => follow(step, call),
+        Err(error) => Move::Answer(Err(error.into())),
+    }
+}
+
+/// What an answer means, whatever the handler: compiled once and not for each.
+fn granted(
+    core: &Core,
+    answer: Result<Grant, Error>,
+    acquisition: &Acquisition,
+    hold: Arc<Hold>,
+) -> Result<Step, Error> {
     let error = match answer {
         Ok(grant) => {
             let lease = core.lease(acquisition.keys().clone(), &hold);
             // Read together with the grant: the handler must not even begin.
             if let Some(loss) = hold.session().loss() {
-                return refuse(lease.error(loss));
+                COUNTERS.refused.add_one();
+                return Err(lease.error(loss));
             }
             COUNTERS.granted.add_one();
             let token = grant.token.map(FencingToken::get);
             tracing::debug!(key = %lease.key(), token, waited = ?grant.waited, "the lease is held");
             let on_loss = core.settings.on_loss;
             let watch = Watch::Lease { hold, lease: lease.clone(), on_loss, is_lost: false };
-            return Move::Run { call, watch, lease: Ok(lease) };
+            return Ok(Step::Run { watch, lease: Ok(lease) });
         }
         Err(error) if error.is_unavailable() && core.settings.on_unavailable == OnUnavailable::RunUnlocked => {
             tracing::warn!(%error, "no lease could be had");
             // Of two keys the first may be held.
             hold.give_up();
-            return follow(unlocked(hold, Unlocked::Unavailable), call);
+            return Ok(unlocked(hold, Unlocked::Unavailable));
         }
         Err(error) => error,
     };
     // A keeper that did not answer, or too late, may not confirm either: it is told, not waited for.
     Arc::into_inner(hold).inspect(|hold| hold.let_go(ReleaseReason::Cancelled));
-    if !matches!(error, Error::LeaseBusy(_)) {
-        return refuse(error);
+    if matches!(error, Error::LeaseBusy(_)) {
+        COUNTERS.busy.add_one();
+        tracing::info!(%error, "the key is busy");
+    } else {
+        COUNTERS.refused.add_one();
     }
-    COUNTERS.busy.add_one();
-    tracing::info!(%error, "the key is busy");
-    Move::Answer(Err(error.into()))
+    Err(error)
 }
 
 /// The handler has answered.

@@ -3,10 +3,9 @@
 use std::io;
 
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-
-use super::culprit::told;
 
 /// The longest line, without its end.
 pub const MAX_LINE: usize = 64 * 1024;
@@ -92,7 +91,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             return Err(FrameError::TooLong);
         }
         let line = &self.buffer[..end];
-        let message = serde_json::from_slice(line).map_err(|error| FrameError::NotAMessage(told::<T>(line, error)));
+        let message = read(line).map_err(|error| FrameError::NotAMessage(told(line, error)));
         self.take_out(end + 1);
         message.map(Some)
     }
@@ -105,6 +104,22 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             self.buffer.shrink_to(CHUNK);
         }
     }
+}
+
+/// Reads a line as text, as a handler's events are read: two ways to read JSON are twice as much to carry along.
+fn read<T: DeserializeOwned>(line: &[u8]) -> serde_json::Result<T> {
+    match std::str::from_utf8(line) {
+        Ok(line) => serde_json::from_str(line),
+        // Fails, and tells where.
+        Err(_) => serde_json::from_slice::<Box<RawValue>>(line)
+            .and_then(|_| Err(serde_json::Error::io(io::ErrorKind::InvalidData.into()))),
+    }
+}
+
+/// The error in the words of the session, whose lines are objects.
+fn told(line: &[u8], error: serde_json::Error) -> serde_json::Error {
+    let is_object = line.trim_ascii_start().starts_with(b"{");
+    if is_object || !error.is_data() { error } else { serde_json::Error::custom("it must be an object with a `type`") }
 }
 
 /// Writes lines.

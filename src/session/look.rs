@@ -1,8 +1,10 @@
 //! What is asked and told without a lease's being taken or given back: how a row stands, and what a lease has cost.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Error;
 
 use super::acquire::{Table, yes};
+use super::fields::{Fields, unknown};
 use crate::protocol::{HolderInfo, OwnerId};
 
 /// A look at a row: one consistent read.
@@ -20,7 +22,7 @@ pub struct Inspect {
 }
 
 /// What a look showed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inspected {
     /// Which.
     pub id: u64,
@@ -29,8 +31,14 @@ pub struct Inspected {
     pub row: RowState,
 }
 
+impl Inspected {
+    pub(super) fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(Self { id: line.need("id")?, row: RowState::read(line)? })
+    }
+}
+
 /// How a row stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum RowState {
     /// There is none.
@@ -45,7 +53,7 @@ pub enum RowState {
         /// Whose it is.
         owner: OwnerId,
         /// The row's version, where the row format counts them: no lower than its holder's fencing token.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         version: Option<u64>,
         /// How long the lease lasts unrenewed.
         lease_ms: u64,
@@ -54,13 +62,31 @@ pub enum RowState {
         /// When the holder's lease can end.
         retry_after_ms: u64,
         /// What the row says about its holder.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         holder: Option<HolderInfo>,
     },
 }
 
+impl RowState {
+    fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(match line.need::<String>("state")?.as_str() {
+            "absent" => Self::Absent,
+            "free" => Self::Free { version: line.need("version")? },
+            "held" => Self::Held {
+                owner: line.need("owner")?,
+                version: line.or_default("version")?,
+                lease_ms: line.need("lease_ms")?,
+                unchanged_for_ms: line.need("unchanged_for_ms")?,
+                retry_after_ms: line.need("retry_after_ms")?,
+                holder: line.holder()?,
+            },
+            other => return Err(unknown("state", other, &["absent", "free", "held"])),
+        })
+    }
+}
+
 /// What a lease has taken up to now, its acquisition included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// Which.
     pub id: u64,
@@ -91,9 +117,32 @@ pub struct Counted {
     /// Of these, releases: of attempts that were given up, and of the lease itself.
     pub cleanup_failures: u64,
     /// What the writes consumed, in millionths of a write capacity unit, as far as DynamoDB told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub write_unit_millionths: Option<u64>,
     /// What the reads consumed, in millionths of a read capacity unit, as far as DynamoDB told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_unit_millionths: Option<u64>,
+}
+
+impl Counted {
+    pub(super) fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(Self {
+            id: line.need("id")?,
+            waited_ms: line.need("waited_ms")?,
+            write_requests: line.need("write_requests")?,
+            read_requests: line.need("read_requests")?,
+            attempts: line.need("attempts")?,
+            attempts_refused: line.need("attempts_refused")?,
+            attempts_unknown: line.need("attempts_unknown")?,
+            grants_undone: line.need("grants_undone")?,
+            takeovers: line.need("takeovers")?,
+            renewals: line.need("renewals")?,
+            renewal_failures: line.need("renewal_failures")?,
+            conditional_failures: line.need("conditional_failures")?,
+            request_failures: line.need("request_failures")?,
+            cleanup_failures: line.need("cleanup_failures")?,
+            write_unit_millionths: line.or_default("write_unit_millionths")?,
+            read_unit_millionths: line.or_default("read_unit_millionths")?,
+        })
+    }
 }

@@ -4,12 +4,15 @@
 //! may overlap. Durations are in milliseconds and relative to the line, never moments of somebody's clock, but for the
 //! invocation's own deadline.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Error;
 
 use super::acquire::Acquire;
+use super::fields::{Fields, unknown};
 use super::kinds::{ErrorKind, FailKind};
 use super::look::{Counted, Inspect, Inspected};
-use super::raw_state::{RawState, beside_state};
+use super::raw_state::RawState;
 use super::version::VersionRange;
 use crate::protocol::{FencingToken, HolderInfo, OwnerId};
 
@@ -18,8 +21,8 @@ const fn is_zero(number: &u64) -> bool {
 }
 
 /// A line from the layer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "type", remote = "Self")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
 pub enum ToKeeper {
     /// A layer was built into this function's service. Sent once, alone on its connection.
     Hello {
@@ -33,10 +36,9 @@ pub enum ToKeeper {
         /// The invocation's request id; not a key, several sessions may name one.
         request_id: String,
         /// The invocation's deadline in milliseconds since the Unix epoch; `None` where it is unknown.
-        #[serde(default)]
         deadline_ms: Option<u64>,
         /// Leases that this process lost with an earlier keeper and no longer believes in: their rows may be freed.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         lost: Vec<OwnerId>,
     },
     /// Is this owner's lease still held? May be asked again on the same connection.
@@ -58,10 +60,9 @@ pub enum ToKeeper {
         /// Why.
         reason: ReleaseReason,
         /// Whether `released` is to wait for the write.
-        #[serde(default)]
         wait: bool,
         /// The key is to stay held, for nobody, until so long after it was acquired; with the reason `finished` only.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         hold_at_least_ms: Option<u64>,
     },
     /// Looks at a row without taking it.
@@ -85,29 +86,67 @@ pub enum ToKeeper {
         /// Names the order among the lease's, for its answer.
         call: u64,
         /// The state; none takes away what is there.
-        #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<RawState>,
         /// Whether it is written only together with the release, and only if the handler finished.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
         on_release: bool,
     },
     /// The session is over and nothing is held.
     End,
 }
 
-impl<'de> Deserialize<'de> for ToKeeper {
-    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
-        let (mut message, state) = beside_state(line, Self::deserialize)?;
-        if let Self::SaveState { value, .. } = &mut message {
-            *value = state;
-        }
-        Ok(message)
+impl ToKeeper {
+    const TYPES: &[&str] = &[
+        "hello",
+        "begin",
+        "check",
+        "acquire",
+        "progress",
+        "release",
+        "inspect",
+        "count",
+        "load_state",
+        "save_state",
+        "end",
+    ];
+
+    fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(match line.need::<String>("type")?.as_str() {
+            "hello" => Self::Hello { versions: line.need_object("versions")? },
+            "begin" => Self::Begin {
+                versions: line.need_object("versions")?,
+                request_id: line.need("request_id")?,
+                deadline_ms: line.or_default("deadline_ms")?,
+                lost: line.or_default("lost")?,
+            },
+            "check" => Self::Check { owner: line.need("owner")? },
+            "acquire" => Self::Acquire(Box::new(line.all()?)),
+            "progress" => Self::Progress { id: line.need("id")? },
+            "release" => Self::Release {
+                id: line.need("id")?,
+                reason: line.need("reason")?,
+                wait: line.or_default("wait")?,
+                hold_at_least_ms: line.or_default("hold_at_least_ms")?,
+            },
+            "inspect" => Self::Inspect(Box::new(line.all()?)),
+            "count" => Self::Count { id: line.need("id")? },
+            "load_state" => Self::LoadState { id: line.need("id")?, call: line.need("call")? },
+            "save_state" => Self::SaveState {
+                id: line.need("id")?,
+                call: line.need("call")?,
+                value: line.state(),
+                on_release: line.or_default("on_release")?,
+            },
+            "end" => Self::End,
+            other => return Err(unknown("type", other, Self::TYPES)),
+        })
     }
 }
 
-impl Serialize for ToKeeper {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
+impl<'de> Deserialize<'de> for ToKeeper {
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
+        Self::read(&mut Fields::deserialize(line)?).map_err(D::Error::custom)
     }
 }
 
@@ -125,8 +164,8 @@ pub enum ReleaseReason {
 }
 
 /// A line from the keeper.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "type", remote = "Self")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "type")]
 pub enum FromKeeper {
     /// Answers `hello` and `begin`: the session speaks this version.
     Began {
@@ -140,7 +179,7 @@ pub enum FromKeeper {
         /// Whose it is: what `check` asks about, and a transaction's condition.
         owner: OwnerId,
         /// The version at acquisition; `None` where the table's row format has no fencing tokens.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         token: Option<FencingToken>,
         /// How long it is valid, unrenewed, from when the line was sent.
         valid_for_ms: u64,
@@ -149,7 +188,7 @@ pub enum FromKeeper {
         /// How many writes that took.
         attempts: u32,
         /// How much of the wait was spent in line, behind other acquisitions of the same keeper, before the first write.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(skip_serializing_if = "is_zero")]
         queued_ms: u64,
     },
     /// Somebody else holds it.
@@ -157,7 +196,6 @@ pub enum FromKeeper {
         /// Which.
         id: u64,
         /// What the row says about its holder.
-        #[serde(default)]
         holder: Option<HolderInfo>,
         /// How long was waited.
         waited_ms: u64,
@@ -208,7 +246,7 @@ pub enum FromKeeper {
         /// Which question.
         call: u64,
         /// The state, if there is one.
-        #[serde(default, skip_serializing_if = "Option::is_none", skip_deserializing)]
+        #[serde(skip_serializing_if = "Option::is_none")]
         value: Option<RawState>,
     },
     /// Answers `save_state`: it is written, or noted for the release.
@@ -234,31 +272,80 @@ pub enum FromKeeper {
     /// The line could not be served; the keeper closes the connection after it.
     Error {
         /// In what way it could not be.
-        #[serde(default)]
         kind: ErrorKind,
         /// What is wrong with it.
         message: String,
     },
 }
 
-impl<'de> Deserialize<'de> for FromKeeper {
-    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
-        let (mut message, state) = beside_state(line, Self::deserialize)?;
-        if let Self::State { value, .. } = &mut message {
-            *value = state;
-        }
-        Ok(message)
+impl FromKeeper {
+    const TYPES: &[&str] = &[
+        "began",
+        "granted",
+        "busy",
+        "failed",
+        "released",
+        "at_risk",
+        "secured",
+        "lost",
+        "inspected",
+        "counted",
+        "state",
+        "state_saved",
+        "state_failed",
+        "checked",
+        "error",
+    ];
+
+    fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(match line.need::<String>("type")?.as_str() {
+            "began" => Self::Began { version: line.need("version")? },
+            "granted" => Self::Granted {
+                id: line.need("id")?,
+                owner: line.need("owner")?,
+                token: line.or_default("token")?,
+                valid_for_ms: line.need("valid_for_ms")?,
+                waited_ms: line.need("waited_ms")?,
+                attempts: line.need("attempts")?,
+                queued_ms: line.or_default("queued_ms")?,
+            },
+            "busy" => Self::Busy {
+                id: line.need("id")?,
+                holder: line.holder()?,
+                waited_ms: line.need("waited_ms")?,
+                attempts: line.need("attempts")?,
+                retry_after_ms: line.need("retry_after_ms")?,
+            },
+            "failed" => Self::Failed { id: line.need("id")?, kind: line.need("kind")?, message: line.need("message")? },
+            "released" => Self::Released { id: line.need("id")? },
+            "at_risk" => Self::AtRisk { id: line.need("id")? },
+            "secured" => Self::Secured { id: line.need("id")? },
+            "lost" => Self::Lost { id: line.need("id")?, reason: line.need("reason")? },
+            "inspected" => Self::Inspected(Box::new(Inspected::read(line)?)),
+            "counted" => Self::Counted(Box::new(Counted::read(line)?)),
+            "state" => Self::State { id: line.need("id")?, call: line.need("call")?, value: line.state() },
+            "state_saved" => Self::StateSaved { id: line.need("id")?, call: line.need("call")? },
+            "state_failed" => Self::StateFailed {
+                id: line.need("id")?,
+                call: line.need("call")?,
+                kind: line.need("kind")?,
+                message: line.need("message")?,
+            },
+            "checked" => Self::Checked(CheckAnswer::read(line)?),
+            "error" => Self::Error { kind: line.or_default("kind")?, message: line.need("message")? },
+            other => return Err(unknown("type", other, Self::TYPES)),
+        })
     }
 }
 
-impl Serialize for FromKeeper {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
+impl<'de> Deserialize<'de> for FromKeeper {
+    fn deserialize<D: Deserializer<'de>>(line: D) -> Result<Self, D::Error> {
+        Self::read(&mut Fields::deserialize(line)?).map_err(D::Error::custom)
     }
 }
 
 /// The answer to `check`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum CheckAnswer {
     /// It is held.
@@ -273,6 +360,17 @@ pub enum CheckAnswer {
     },
     /// This keeper knows no such lease: it is not held.
     Unknown,
+}
+
+impl CheckAnswer {
+    fn read(line: &mut Fields) -> Result<Self, Error> {
+        Ok(match line.need::<String>("state")?.as_str() {
+            "held" => Self::Held { valid_for_ms: line.need("valid_for_ms")? },
+            "lost" => Self::Lost { reason: line.need("reason")? },
+            "unknown" => Self::Unknown,
+            other => return Err(unknown("state", other, &["held", "lost", "unknown"])),
+        })
+    }
 }
 
 /// Which acquisition a line is about, if it is about one.

@@ -4,7 +4,7 @@
 //! answer picks one, unknown fields are ignored, and each release serves the current and the previous version.
 
 mod acquire;
-mod culprit;
+mod fields;
 mod frame;
 mod kinds;
 mod look;

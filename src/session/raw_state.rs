@@ -1,17 +1,7 @@
 //! A state as it travels: JSON that nobody on the way reads.
-//!
-//! A message's other fields go through serde's usual way for tagged enums, which takes every value apart first. A state
-//! must come out as it went in, down to the digits of its numbers, so its field is taken out of the line before that.
 
-use std::fmt;
-
-use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
-
-/// The field of a line that has a state.
-const FIELD: &str = "value";
 
 /// JSON text, kept as it was written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -87,51 +77,10 @@ impl PartialEq for RawState {
 
 impl Eq for RawState {}
 
-/// Reads a message with `read`, which never sees the state's field, and hands that one over separately.
-pub(super) fn beside_state<'de, D, T>(
-    line: D,
-    read: fn(Value) -> Result<T, serde_json::Error>,
-) -> Result<(T, Option<RawState>), D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let (fields, state) = line.deserialize_map(Fields)?;
-    let message = read(Value::Object(fields)).map_err(D::Error::custom)?;
-    Ok((message, state.and_then(RawState::unless_null)))
-}
-
-struct Fields;
-
-impl<'de> Visitor<'de> for Fields {
-    type Value = (Map<String, Value>, Option<RawState>);
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (mut fields, mut state) = (Map::new(), None);
-        while let Some(name) = map.next_key::<String>()? {
-            let stands_twice = if name == FIELD {
-                state.replace(next::<RawState, A>(&mut map)?).is_some()
-            } else {
-                let value = next::<Value, A>(&mut map)?;
-                fields.insert(name.clone(), value).is_some()
-            };
-            if stands_twice {
-                return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
-            }
-        }
-        Ok((fields, state))
-    }
-}
-
-fn next<'de, T: DeserializeOwned, A: MapAccess<'de>>(map: &mut A) -> Result<T, A::Error> {
-    map.next_value::<T>()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::session::{FromKeeper, ToKeeper, encode};
 

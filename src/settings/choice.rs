@@ -4,16 +4,29 @@ use crate::session::OnCrash;
 
 /// A setting that the environment spells as one of a few words.
 pub(super) trait Choice: Copy + Sized + 'static {
-    /// Each value and its spelling.
-    const SPELLINGS: &'static [(&'static str, Self)];
+    /// How each value is spelled.
+    const SPELLINGS: &'static [&'static str];
+
+    /// The values, in the order of their spellings.
+    const VALUES: &'static [Self];
 
     /// Reads a value, or tells which there are.
     fn parse(text: &str) -> Result<Self, String> {
-        Self::SPELLINGS.iter().find(|(spelling, _)| *spelling == text).map(|(_, value)| *value).ok_or_else(|| {
-            let words: Vec<_> = Self::SPELLINGS.iter().map(|(spelling, _)| format!("`{spelling}`")).collect();
-            format!("{text:?} is not known: write {}", words.join(" or "))
-        })
+        let at = position(text, Self::SPELLINGS)?;
+        Self::VALUES.get(at).copied().ok_or_else(|| unknown(text, Self::SPELLINGS))
     }
+}
+
+/// Which of the spellings it is. Apart from the trait, so that it is compiled once and not for each setting.
+#[inline(never)]
+fn position(text: &str, spellings: &[&str]) -> Result<usize, String> {
+    spellings.iter().position(|spelling| *spelling == text).ok_or_else(|| unknown(text, spellings))
+}
+
+#[cold]
+fn unknown(text: &str, spellings: &[&str]) -> String {
+    let words: Vec<_> = spellings.iter().map(|spelling| format!("`{spelling}`")).collect();
+    format!("{text:?} is not known: write {}", words.join(" or "))
 }
 
 macro_rules! choice {
@@ -31,7 +44,8 @@ macro_rules! choice {
         }
 
         impl Choice for $name {
-            const SPELLINGS: &'static [(&'static str, Self)] = &[$(($spelling, Self::$variant)),+];
+            const SPELLINGS: &'static [&'static str] = &[$($spelling),+];
+            const VALUES: &'static [Self] = &[$(Self::$variant),+];
         }
     };
 }
@@ -138,7 +152,8 @@ impl MetricLines {
 }
 
 impl Choice for OnCrash {
-    const SPELLINGS: &'static [(&'static str, Self)] = &[("release", Self::Release), ("expire", Self::Expire)];
+    const SPELLINGS: &'static [&'static str] = &["release", "expire"];
+    const VALUES: &'static [Self] = &[Self::Release, Self::Expire];
 }
 
 /// A switch.
@@ -146,6 +161,6 @@ impl Choice for OnCrash {
 pub(super) struct Switch(pub(super) bool);
 
 impl Choice for Switch {
-    const SPELLINGS: &'static [(&'static str, Self)] =
-        &[("true", Self(true)), ("false", Self(false)), ("1", Self(true)), ("0", Self(false))];
+    const SPELLINGS: &'static [&'static str] = &["true", "false", "1", "0"];
+    const VALUES: &'static [Self] = &[Self(true), Self(false), Self(true), Self(false)];
 }

@@ -1,6 +1,5 @@
 //! The environment's variables, taken once: nothing reads the process's own behind the builder's back.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// What all our variables begin with.
@@ -9,7 +8,8 @@ pub(super) const PREFIX: &str = "LEASEHOLD_";
 /// The variables that a layer looks at.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    variables: BTreeMap<String, String>,
+    /// Of two with one name the last one counts.
+    variables: Vec<(String, String)>,
     /// Ours, but with a value that is not UTF-8.
     pub(super) unreadable: Vec<String>,
 }
@@ -25,7 +25,7 @@ impl Environment {
         for (name, value) in variables {
             let Ok(name) = name.into_string() else { continue };
             match value.into_string() {
-                Ok(value) => drop(environment.variables.insert(name, value)),
+                Ok(value) => environment.variables.push((name, value)),
                 Err(_) if name.starts_with(PREFIX) => environment.unreadable.push(name),
                 Err(_) => {}
             }
@@ -35,12 +35,16 @@ impl Environment {
 
     /// The value under this name.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
+        self.variables.iter().rfind(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The names that are ours.
-    pub(super) fn our_names(&self) -> impl Iterator<Item = &str> {
-        self.variables.keys().map(String::as_str).filter(|name| name.starts_with(PREFIX))
+    pub(super) fn our_names(&self) -> Vec<&str> {
+        let names = self.variables.iter().map(|(name, _)| name.as_str());
+        let mut ours: Vec<_> = names.filter(|name| name.starts_with(PREFIX)).collect();
+        ours.sort_unstable();
+        ours.dedup();
+        ours
     }
 }
 

@@ -66,7 +66,8 @@ enum Way {
 }
 
 impl Choice for Way {
-    const SPELLINGS: &'static [(&'static str, Self)] = &[("tickets", Self::Tickets), ("backoff", Self::Backoff)];
+    const SPELLINGS: &'static [&'static str] = &["tickets", "backoff"];
+    const VALUES: &'static [Self] = &[Self::Tickets, Self::Backoff];
 }
 
 impl Reading<'_> {

@@ -24,17 +24,30 @@ pub(super) struct Reading<'a> {
     pub(super) problems: &'a mut Vec<String>,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
     /// The value of one of our variables. It is read and checked even where the code's own value wins.
     pub(super) fn value<T>(&mut self, name: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
-        let text = self.environment.get(&format!("{PREFIX}{name}"))?;
-        let parsed =
-            if text.is_empty() { Err("it is empty: give it a value, or take it out".to_owned()) } else { parse(text) };
-        parsed.map_err(|problem| self.problems.push(format!("{PREFIX}{name}: {problem}"))).ok()
+        parse(self.given(name)?).map_err(|problem| self.tell(name, &problem)).ok()
     }
 
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.value(name, |text| Ok(text.to_owned()))
+        self.given(name).map(str::to_owned)
+    }
+
+    /// The text of one of our variables, unless it is unset or empty.
+    fn given(&mut self, name: &str) -> Option<&'a str> {
+        let text = self.environment.get(&format!("{PREFIX}{name}"))?;
+        if text.is_empty() {
+            self.tell(name, "it is empty: give it a value, or take it out");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// Keeps what is wrong with one of our variables.
+    #[cold]
+    fn tell(&mut self, name: &str, problem: &str) {
+        self.problems.push(format!("{PREFIX}{name}: {problem}"));
     }
 
     pub(super) fn duration(&mut self, name: &str) -> Option<Duration> {
@@ -144,7 +157,7 @@ impl Reading<'_> {
         for name in &self.environment.unreadable {
             self.problems.push(format!("{name}: it is not UTF-8"));
         }
-        let unknown: Vec<_> = self.environment.our_names().filter_map(known::complaint).collect();
+        let unknown: Vec<_> = self.environment.our_names().into_iter().filter_map(known::complaint).collect();
         if strict {
             self.problems.extend(unknown);
             return Vec::new();

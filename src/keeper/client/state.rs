@@ -1,6 +1,5 @@
 //! What a session asks about its lease's state, and the answers that came.
 
-use std::collections::HashMap;
 use std::task::{Context, Poll};
 
 use super::heard::{Loss, Which};
@@ -22,7 +21,7 @@ pub(crate) enum StateAnswer {
 #[derive(Debug, Default)]
 pub(super) struct States {
     asked: u64,
-    answers: HashMap<u64, Option<StateAnswer>>,
+    answers: Vec<(u64, Option<StateAnswer>)>,
 }
 
 impl States {
@@ -30,7 +29,7 @@ impl States {
     fn ask(&mut self, is_waited_for: bool) -> u64 {
         self.asked += 1;
         if is_waited_for {
-            self.answers.insert(self.asked, None);
+            self.answers.push((self.asked, None));
         }
         self.asked
     }
@@ -43,7 +42,7 @@ impl States {
             FromKeeper::StateFailed { call, kind, message, .. } => (call, StateAnswer::Failed { kind, message }),
             _ => return,
         };
-        if let Some(slot) = self.answers.get_mut(&call) {
+        if let Some((_, slot)) = self.answers.iter_mut().find(|(asked, _)| *asked == call) {
             *slot = Some(answer);
         }
     }
@@ -86,13 +85,15 @@ impl Question<'_> {
     /// Waits for the answer, or for the end of the lease: a loss, or none where it was given back.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<StateAnswer, Option<Loss>>> {
         let call = self.call;
-        self.session.poll_for_answer(cx, move |heard| heard.states.answers.get(&call).cloned().flatten())
+        self.session.poll_for_answer(cx, move |heard| {
+            heard.states.answers.iter().find(|(asked, _)| *asked == call).and_then(|(_, answer)| answer.clone())
+        })
     }
 }
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
         let call = self.call;
-        self.session.forget(move |heard| drop(heard.states.answers.remove(&call)));
+        self.session.forget(move |heard| heard.states.answers.retain(|(asked, _)| *asked != call));
     }
 }

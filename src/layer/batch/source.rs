@@ -82,7 +82,7 @@ struct DynamoDb {
 ///
 /// When it is no batch of one of the sources, or holds a record that could not be reported.
 pub(super) fn records(event: &RawValue) -> Result<(Source, Vec<Record<'_>>), NotABatch> {
-    let batch: Batch<'_> = serde_json::from_str(event.get()).map_err(|error| match names(event.get(), &[], false) {
+    let batch: Batch<'_> = serde_json::from_str(event.get()).map_err(|error| match names(event.get(), &[], None) {
         Some(names) => not_a_batch(format!("{error}; what it has is {names}")),
         None => not_a_batch(error),
     })?;

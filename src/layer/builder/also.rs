@@ -37,18 +37,17 @@ impl<T, K: LayerKeys, B> LeaseLayerBuilder<T, K, B> {
 }
 
 impl<T, K, B> LeaseLayerBuilder<T, K, B> {
-    /// What is wrong with a second template beside this one.
-    pub(super) fn also_problem(&self, own: &str) -> Option<String> {
-        let also = self.draft.also.as_deref()?;
-        let normal = |source| Template::parse(source).map(|template| template.to_string()).ok();
-        (normal(also)? == normal(own)?).then(|| {
-            format!("`also` is the layer's own template `{own}`: name the one that it replaces, or take `also` out")
-        })
-    }
-
-    /// The same where there is no whole event to take a second key from.
+    /// What is wrong with a second template where there is no whole event to take a second key from.
     pub(in crate::layer) fn no_also(&self, instead: &str) -> Option<String> {
         let also = self.draft.also.as_deref()?;
         Some(format!("`also` (`{also}`) is for layers over whole events: {instead}"))
     }
+}
+
+/// What is wrong with a second template beside a layer's own one.
+pub(super) fn also_problem(also: Option<&str>, own: &str) -> Option<String> {
+    let normal = |source| Template::parse(source).map(|template| template.to_string()).ok();
+    (normal(also?)? == normal(own)?).then(|| {
+        format!("`also` is the layer's own template `{own}`: name the one that it replaces, or take `also` out")
+    })
 }
