@@ -31,7 +31,8 @@ impl Connections {
     pub(super) async fn config(&self) -> &SdkConfig {
         let load = async || {
             let http = self.trust.client_for_credentials();
-            let loader = aws_config::defaults(behavior()).http_client(http.clone());
+            // Else it reads `AWS_MAX_ATTEMPTS`, and panics at what is no number.
+            let loader = aws_config::defaults(behavior()).http_client(http.clone()).retry_config(RetryConfig::standard());
             let mut config = credentials::chosen(loader, http).load().await.into_builder();
             // That one is the credentials': each set of connections has a client of its own.
             config.set_http_client(None);
@@ -56,7 +57,13 @@ impl Connections {
     /// Credentials are asked for anew with each set of connections: a clone of a snapshot must not go on with those of its
     /// original, and connections are given up after every long silence.
     fn client_config(&self, config: &SdkConfig) -> Config {
-        aws_sdk_dynamodb::config::Builder::from(config)
+        let mut builder = aws_sdk_dynamodb::config::Builder::from(config);
+        let general = config.endpoint_url().filter(|url| !url.is_empty());
+        // The SDK panics at an endpoint that is empty, as templates leave variables: it says nothing.
+        if general.is_none() && config.endpoint_url().is_some() || is_empty("AWS_ENDPOINT_URL_DYNAMODB") {
+            builder.set_endpoint_url(general.map(str::to_owned));
+        }
+        builder
             .behavior_version(behavior())
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::disabled())
@@ -105,6 +112,10 @@ impl Connection {
             let _ = given_up.wait_for(|given_up| *given_up).await;
         }
     }
+}
+
+fn is_empty(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| value.is_empty())
 }
 
 /// The SDK's defaults that this crate was written against.

@@ -3,7 +3,7 @@
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput as Function;
 
-use crate::aws::Refused;
+use crate::refused::Refused;
 use crate::finding::Finding;
 
 /// Unless a function says otherwise.

@@ -6,7 +6,7 @@ use aws_sdk_lambda::Client;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration as Mapping, FunctionResponseType};
 
 use super::queue;
-use crate::aws::Refused;
+use crate::refused::Refused;
 use crate::finding::Finding;
 use crate::text::{safe, span};
 

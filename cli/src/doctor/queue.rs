@@ -7,7 +7,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::Value;
 
-use crate::aws::Refused;
+use crate::refused::Refused;
 use crate::finding::Finding;
 use crate::text::span;
 

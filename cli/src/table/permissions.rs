@@ -12,7 +12,8 @@ use leasehold::protocol::{FailureKind, Format, HolderInfo, Outcome, OwnerId, Req
 use leasehold::store::{DynamoDb, Lock, Scan, Store as _};
 
 use super::clock::Ahead;
-use crate::aws::{PATIENCE, Refused};
+use crate::aws::PATIENCE;
+use crate::refused::Refused;
 use crate::finding::Finding;
 use crate::options::Chosen;
 use crate::text::safe;

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::invoke::{FunctionError, Invocation, Invoker};
 use super::row::{self, Holder, State, Watch};
 use super::stack::Role;
-use crate::aws::Refused;
+use crate::refused::Refused;
 use crate::ended::Stop;
 use crate::text::{cut, span};
 
