@@ -45,7 +45,8 @@ impl AwsOptions {
     /// [`Stop::Usage`] for a Region or an endpoint that is none, and where there is no Region.
     pub(crate) async fn config(&self, services: &[&str]) -> Result<SdkConfig, Stop> {
         self.check_variables(services)?;
-        let (timeouts, credentials) = (TimeoutConfig::builder().operation_timeout(PATIENCE).build(), credentials_client());
+        let (timeouts, credentials) =
+            (TimeoutConfig::builder().operation_timeout(PATIENCE).build(), credentials_client());
         let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
             .timeout_config(timeouts)
             // Else it reads AWS_MAX_ATTEMPTS, and panics at what is no number.
@@ -62,9 +63,12 @@ impl AwsOptions {
         }
         let config = loader.load().await;
         let Some(chosen) = config.region().cloned() else {
-            return Err(Stop::Usage("no Region is set: give --region, or set AWS_REGION or one in the profile".to_owned()));
+            return Err(Stop::Usage(
+                "no Region is set: give --region, or set AWS_REGION or one in the profile".to_owned(),
+            ));
         };
-        region(chosen.as_ref()).map_err(|wrong| Stop::Usage(format!("the Region (AWS_REGION, or the profile's): {wrong}")))?;
+        region(chosen.as_ref())
+            .map_err(|wrong| Stop::Usage(format!("the Region (AWS_REGION, or the profile's): {wrong}")))?;
         let mut builder = config.into_builder();
         builder.set_http_client(Some(operator::https_client()));
         if let Some(profile) = &self.profile {
@@ -84,14 +88,16 @@ impl AwsOptions {
         let of_services = services.iter().map(|service| format!("{ENDPOINT}_{service}"));
         for name in std::iter::once(ENDPOINT.to_owned()).chain(of_services) {
             let Some(value) = std::env::var_os(&name) else { continue };
-            endpoint(&value.to_string_lossy()).map_err(|wrong| Stop::Usage(format!("{name}: {wrong}, or take it out")))?;
+            endpoint(&value.to_string_lossy())
+                .map_err(|wrong| Stop::Usage(format!("{name}: {wrong}, or take it out")))?;
         }
         Ok(())
     }
 
     /// Which options and variables say who is asked, and as whom: for who wonders at the answer.
     pub(crate) fn told(&self) -> String {
-        let option = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name} {}", cut(value, 120)));
+        let option =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name} {}", cut(value, 120)));
         let variable = |name: &str| {
             let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
             Some(format!("{name}={}", cut(&value.to_string_lossy(), 120)))
@@ -104,7 +110,11 @@ impl AwsOptions {
                 told.extend(services.iter().filter_map(|service| variable(&format!("{ENDPOINT}{service}"))));
             }
         }
-        told.extend(option("region", &self.region).or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION")));
+        told.extend(
+            option("region", &self.region)
+                .or_else(|| variable("AWS_REGION"))
+                .or_else(|| variable("AWS_DEFAULT_REGION")),
+        );
         match option("profile", &self.profile) {
             Some(option) => told.push(option),
             None if variable("AWS_ACCESS_KEY_ID").is_some() => told.push("the keys in AWS_ACCESS_KEY_ID".to_owned()),
@@ -127,10 +137,14 @@ fn endpoint(text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Err("it is empty: give it a URL".to_owned());
     }
-    let wrong = || format!("{text:?} is no URL of an endpoint: write `https://` or `http://`, a host and, if need be, a port");
+    let wrong =
+        || format!("{text:?} is no URL of an endpoint: write `https://` or `http://`, a host and, if need be, a port");
     let uri: Uri = text.parse().map_err(|_| wrong())?;
     let known = matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty());
-    if known { Ok(text.to_owned()) } else { Err(wrong()) }
+    // Behind an IPv6 address' bracket, or a name.
+    let has_port =
+        uri.authority().is_some_and(|all| all.as_str().rsplit(']').next().is_some_and(|end| end.contains(':')));
+    if known && (!has_port || uri.port_u16().is_some()) { Ok(text.to_owned()) } else { Err(wrong()) }
 }
 
 /// Reads a Region's name: it becomes a part of a host's.

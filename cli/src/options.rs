@@ -108,10 +108,15 @@ impl Chosen {
     pub(crate) fn key_of_lock(&self, key: &str) -> Result<String, Stop> {
         let full = self.full_key(key);
         if key.is_empty() {
-            return Err(Stop::Usage("the key is empty: give a lock's key, as `leaseholdctl list` prints it".to_owned()));
+            return Err(Stop::Usage(
+                "the key is empty: give a lock's key, as `leaseholdctl list` prints it".to_owned(),
+            ));
         }
         if full.len() > LONGEST_KEY {
-            let told = format!("the key has {} bytes, its namespace among them, and a lock's has at most {LONGEST_KEY}", full.len());
+            let told = format!(
+                "the key has {} bytes, its namespace among them, and a lock's has at most {LONGEST_KEY}",
+                full.len()
+            );
             return Err(Stop::Usage(told));
         }
         Ok(full)
@@ -176,7 +181,11 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 pub(crate) fn lease(text: &str) -> Result<Duration, String> {
     let (least, most) = (Duration::from_millis(500), Duration::from_secs(86_400));
     let lease = duration(text)?;
-    if (least..=most).contains(&lease) { Ok(lease) } else { Err(format!("{text} is no lease's length: one lasts 500ms to 24h")) }
+    if (least..=most).contains(&lease) {
+        Ok(lease)
+    } else {
+        Err(format!("{text} is no lease's length: one lasts 500ms to 24h"))
+    }
 }
 
 /// Reads how long to wait between two looks: without a pause a table would be scanned without end.
@@ -186,5 +195,9 @@ pub(crate) fn lease(text: &str) -> Result<Duration, String> {
 /// What is wrong with it.
 pub(crate) fn pause(text: &str) -> Result<Duration, String> {
     let pause = duration(text)?;
-    if pause >= Duration::from_millis(10) { Ok(pause) } else { Err(format!("{text} is no pause: 10ms is the shortest")) }
+    if pause >= Duration::from_millis(10) {
+        Ok(pause)
+    } else {
+        Err(format!("{text} is no pause: 10ms is the shortest"))
+    }
 }

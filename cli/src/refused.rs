@@ -132,6 +132,9 @@ fn unsent(error: &(dyn Error + 'static)) -> String {
     if said.contains("was not defined") {
         return format!("there is no such profile in AWS's configuration files ({said})");
     }
+    if said.ends_with("the credential provider was not enabled") {
+        return format!("the profile that was named has no credentials, or is not there: {SIGN_IN}");
+    }
     if said.contains("no credentials found in chain") {
         return format!("no AWS credentials were found in variables, a profile or elsewhere: {SIGN_IN}");
     }

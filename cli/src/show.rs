@@ -100,7 +100,12 @@ impl Show {
     }
 
     fn tell(&self, chosen: &Chosen, key: &str, look: &Look, observed: Option<&Observed>) -> Result<(), Stop> {
-        output::line(&format!("{} in table {} ({})", shown_key(key, usize::MAX), safe(&chosen.table.name), chosen.format))?;
+        output::line(&format!(
+            "{} in table {} ({})",
+            shown_key(key, usize::MAX),
+            safe(&chosen.table.name),
+            chosen.format
+        ))?;
         let field = |name: &str, told: &str| output::line(&format!("  {name:<11} {told}"));
         match &look.found.row {
             Row::Absent if chosen.format.abilities().release_deletes => {

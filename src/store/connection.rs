@@ -32,7 +32,8 @@ impl Connections {
         let load = async || {
             let http = self.trust.client_for_credentials();
             // Else it reads `AWS_MAX_ATTEMPTS`, and panics at what is no number.
-            let loader = aws_config::defaults(behavior()).http_client(http.clone()).retry_config(RetryConfig::standard());
+            let loader =
+                aws_config::defaults(behavior()).http_client(http.clone()).retry_config(RetryConfig::standard());
             let mut config = credentials::chosen(loader, http).load().await.into_builder();
             // That one is the credentials': each set of connections has a client of its own.
             config.set_http_client(None);
@@ -122,3 +123,6 @@ fn is_empty(variable: &str) -> bool {
 fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,7 @@
 //! Sorts what went wrong with a request by what follows from it.
 
+mod kind;
+
 use std::error::Error;
 use std::time::Duration;
 
@@ -7,6 +9,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
+use self::kind::{INDEX, SIZE, kind_of, says};
 use super::https::{ROUTE, Unreached, by_proxy};
 use super::row_format;
 use super::text::{chain, printable};
@@ -128,86 +131,6 @@ fn anonymous(answer: &HttpResponse, witness: &Witness, at: &str) -> Failure {
     Failure::new(kind, message)
 }
 
-fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
-    match code {
-        "ProvisionedThroughputExceededException"
-        | "ThrottlingException"
-        | "Throttling"
-        | "ThrottledException"
-        | "RequestLimitExceeded"
-        | "RequestThrottled"
-        | "RequestThrottledException"
-        | "TooManyRequestsException"
-        | "BandwidthLimitExceeded"
-        | "LimitExceededException"
-        | "SlowDown" => FailureKind::Throttled,
-        "TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException" => {
-            FailureKind::TransactionConflict
-        }
-        // A table is in use by its own creation or deletion.
-        "ResourceNotFoundException" | "TableNotFoundException" | "ResourceInUseException" | "TableInUseException" => {
-            FailureKind::MissingTable
-        }
-        "ValidationException" if says(message, &KEY) || says(message, &INDEX) => FailureKind::WrongKeySchema,
-        "ValidationException" if says(message, &SIZE) || says(message, &NUMBER) => FailureKind::MalformedRow,
-        "AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation" | "UnauthorizedException" => {
-            FailureKind::AccessDenied
-        }
-        "RequestExpired" | "RequestTimeTooSkewed" => FailureKind::Clock,
-        "InvalidSignatureException" | "InvalidSignature" | "SignatureDoesNotMatch" if says(message, &TIME) => {
-            FailureKind::Clock
-        }
-        "UnrecognizedClientException"
-        | "InvalidClientTokenId"
-        | "InvalidAccessKeyId"
-        | "InvalidSignatureException"
-        | "InvalidSignature"
-        | "SignatureDoesNotMatch"
-        | "IncompleteSignatureException"
-        | "IncompleteSignature"
-        | "ExpiredTokenException"
-        | "ExpiredToken"
-        | "MissingAuthenticationTokenException"
-        | "MissingAuthenticationToken"
-        | "AuthFailure" => FailureKind::Credentials,
-        "InternalServerError"
-        | "InternalServerErrorException"
-        | "InternalFailure"
-        | "InternalFailureException"
-        | "ServiceUnavailable"
-        | "ServiceUnavailableException" => FailureKind::Server,
-        _ if status >= 500 => FailureKind::Server,
-        _ => FailureKind::Rejected,
-    }
-}
-
-// A validation error has one name for a hundred causes, told apart by their texts.
-
-/// The table's key is another one than the request's.
-const KEY: [&str; 5] = [
-    "does not match the schema",
-    "number of conditions on the keys is invalid",
-    "Missing the key",
-    "Type mismatch for key",
-    "is part of the key",
-];
-
-/// An index of the table has one of the format's attributes as a key, with another type.
-const INDEX: [&str; 2] = ["Type mismatch for Index Key", "secondary index key"];
-
-/// The row is full.
-const SIZE: [&str; 1] = ["exceeded the maximum allowed size"];
-
-/// The row's version plus one is no number that DynamoDB can keep, or no number.
-const NUMBER: [&str; 3] = ["significant digits", "Number overflow", "Number underflow"];
-
-/// The signature was made too long ago, or not yet, by DynamoDB's clock.
-const TIME: [&str; 2] = ["Signature expired", "Signature not yet current"];
-
-fn says(message: &str, texts: &[&str]) -> bool {
-    texts.iter().any(|text| message.contains(text))
-}
-
 /// What to look at when something other than DynamoDB seems to answer.
 pub(super) const ENDPOINT: &str = "; check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`)";
 
@@ -280,6 +203,8 @@ fn never_sent(error: &(dyn Error + 'static), at: &str) -> Failure {
     let said = said(error);
     let said = if said.contains("no credentials found in chain") {
         "none were found in variables, a profile, a web identity, a container or an instance".to_owned()
+    } else if said.ends_with("the credential provider was not enabled") {
+        "the profile that was named has none, or is not there".to_owned()
     } else {
         said
     };

@@ -32,7 +32,8 @@ fn answer(status: u16, body: impl AsRef<[u8]>) -> Input {
 /// Where an attempt may have landed, a release follows it, up to three times if it is not answered either.
 fn cases() -> Vec<Case<Input>> {
     use Kind::*;
-    const ENDPOINT: &str = "is probably not DynamoDB; check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`)";
+    const ENDPOINT: &str =
+        "is probably not DynamoDB; check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`)";
     vec![
         case(Empty, answer(200, ""), "StoreUnavailable", ENDPOINT, 4),
         case(Empty, answer(200, "{}"), "StoreUnavailable", "DynamoDB's answer to an applied write", 2),
@@ -56,7 +57,13 @@ fn cases() -> Vec<Case<Input>> {
         ),
         case(WrongType, answer(200, r#"{"Attributes":{"version":{"S":"8"}}}"#), "StoreUnavailable", "is a string", 2),
         case(WrongType, answer(200, "[]"), "StoreUnavailable", "could not be read", 4),
-        case(WrongType, answer(403, "<html>No</html>"), "StoreRejected", "HTTP 403 (application/x-amz-json-1.0) and without an error's name", 1),
+        case(
+            WrongType,
+            answer(403, "<html>No</html>"),
+            "StoreRejected",
+            "HTTP 403 (application/x-amz-json-1.0) and without an error's name",
+            1,
+        ),
         case(
             WrongVersion,
             named(400, "ConditionalCheckFailedException", "The conditional request failed"),

@@ -11,9 +11,9 @@ use aws_sdk_lambda::Client;
 use clap::Args;
 
 use crate::aws::AwsOptions;
-use crate::refused::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::finding;
+use crate::refused::Refused;
 
 /// Check a function: layer, variables, timeout, and what its queues and streams do with a busy key.
 ///

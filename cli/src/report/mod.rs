@@ -4,6 +4,7 @@ mod find;
 mod line;
 mod metrics;
 mod object;
+mod refusals;
 mod spread;
 mod summary;
 mod tally;

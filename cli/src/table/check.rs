@@ -7,10 +7,10 @@ use clap::Args;
 use super::permissions::{self, Tried};
 use super::schema;
 use super::ttl::{self, Ttl};
-use crate::refused::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::finding::{self, Finding, Status};
 use crate::options::{Chosen, TableOptions};
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// Check a lock table: key, TTL, billing, replicas, restore, clock, permissions.

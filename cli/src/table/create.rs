@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::{schema, ttl};
-use crate::refused::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::options::{Chosen, TableOptions};
 use crate::output::{self, Progress};
+use crate::refused::Refused;
 use crate::text::{safe, span};
 
 /// How long a new table may take.

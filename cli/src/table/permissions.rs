@@ -13,9 +13,9 @@ use leasehold::store::{DynamoDb, Lock, Scan, Store as _};
 
 use super::clock::Ahead;
 use crate::aws::PATIENCE;
-use crate::refused::Refused;
 use crate::finding::Finding;
 use crate::options::Chosen;
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// What came of all of them.

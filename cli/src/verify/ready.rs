@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep};
 
 use super::invoke::Invoker;
 use super::stack::{Deployed, Role};
-use crate::refused::Refused;
 use crate::doctor::function::{self, Wanted};
 use crate::ended::Stop;
 use crate::finding::{Finding, Status};
 use crate::options::Chosen;
+use crate::refused::Refused;
 use crate::table::check;
 
 /// How long a function that was just made may take to be ready.

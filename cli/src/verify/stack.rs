@@ -6,8 +6,8 @@ use std::fmt;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::Client;
 
-use crate::refused::Refused;
 use crate::ended::Stop;
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// What a function of the stack is there for. The program is the same; timeout, memory and lease differ.

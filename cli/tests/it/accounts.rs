@@ -56,3 +56,32 @@ fn what_a_million_invocations_cost_is_told_with_its_arithmetic() {
     let ran = run(&["cost", "--waiting", "2"]).ended(2);
     assert!(ran.err.contains("not from 0 to 1"), "{}", ran.err);
 }
+
+#[test]
+fn absurd_figures_are_refused_or_told_as_numbers() {
+    for arguments in [
+        ["--locks", "1e300"],
+        ["--locks", "-1"],
+        ["--locks", "nan"],
+        ["--invocations", "1e6"],
+        ["--invocations", "-3"],
+        ["--invocations", "18446744073709551615"],
+        ["--write-price", "inf"],
+        ["--lease", "0s"],
+        ["--lease", "0.0001ms"],
+        ["--lease", "2d"],
+        ["--waiting", "-0.5"],
+    ] {
+        let ran = run(&[&["cost"][..], &arguments].concat()).ended(2);
+        assert!(
+            ran.err.contains(arguments[0]) && !ran.err.contains("unexpected argument"),
+            "{arguments:?}: {}",
+            ran.err
+        );
+    }
+    let most = ["--invocations", "1000000000000000", "--locks", "1e9", "--waiting", "1", "--wait", "1000000d"];
+    for json in [&["--json"][..], &[]] {
+        let ran = run(&[&["cost", "--work", "1000000d", "--row-bytes", "409600"], &most[..], json].concat()).ended(0);
+        assert!(!ran.out.contains("NaN") && !ran.out.contains("inf") && !ran.out.contains("null"), "{}", ran.out);
+    }
+}

@@ -86,7 +86,8 @@ fn words(at: &str, error: &ConnectorError, roots: impl FnOnce() -> String) -> St
              resolution (DNS) where this runs"
         );
     }
-    if let Some(told) = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find_map(|io| of_io(at, io)) {
+    if let Some(told) = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find_map(|io| of_io(at, io))
+    {
         return told;
     }
     if error.is_timeout() {
@@ -97,7 +98,9 @@ fn words(at: &str, error: &ConnectorError, roots: impl FnOnce() -> String) -> St
         return format!("{at} closed the connection without an answer; if it lasts, check what runs there");
     }
     if says("invalid HTTP") {
-        return format!("what answers at {at} does not speak HTTP, or it is https; check the endpoint's port and scheme");
+        return format!(
+            "what answers at {at} does not speak HTTP, or it is https; check the endpoint's port and scheme"
+        );
     }
     format!("{at} could not be asked: {}{ROUTE}", crate::store::text::chain(error, 400))
 }
@@ -114,7 +117,9 @@ fn of_io(at: &str, error: &io::Error) -> Option<String> {
         io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe => {
             format!("the connection to {at} broke{ROUTE}")
         }
-        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => format!("there is no route to {at}{ROUTE}"),
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => {
+            format!("there is no route to {at}{ROUTE}")
+        }
         io::ErrorKind::TimedOut => format!("no connection to {at} in time{ROUTE}"),
         _ => return None,
     })
@@ -133,7 +138,9 @@ fn of_tls(at: &str, error: &rustls::Error, roots: impl FnOnce() -> String) -> St
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. },
-        ) => format!("the certificate that {at} shows is over or not yet valid; check it, and this host's clock ({error})"),
+        ) => format!(
+            "the certificate that {at} shows is over or not yet valid; check it, and this host's clock ({error})"
+        ),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             format!("{at} answers, but does not speak TLS; if it speaks plain HTTP, its URL begins with `http://`")
         }
@@ -181,10 +188,7 @@ mod tests {
             (io::Error::other("dns error"), "the name `db.example` of http://db.example:8000 has no address"),
             (io::Error::other("tls handshake eof"), "ended the TLS handshake"),
             (io::Error::other("something new"), "could not be asked: "),
-            (
-                io::Error::other(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)),
-                "does not speak TLS",
-            ),
+            (io::Error::other(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)), "does not speak TLS"),
             (
                 io::Error::other(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)),
                 "vouched for by none of ROOTS",
