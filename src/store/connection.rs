@@ -1,5 +1,6 @@
 //! A client with connections of its own, which can be given up as a whole.
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -59,10 +60,10 @@ impl Connections {
     /// original, and connections are given up after every long silence.
     fn client_config(&self, config: &SdkConfig) -> Config {
         let mut builder = aws_sdk_dynamodb::config::Builder::from(config);
-        let general = config.endpoint_url().filter(|url| !url.is_empty());
+        let (of_dynamodb, general) = (variable("AWS_ENDPOINT_URL_DYNAMODB"), variable("AWS_ENDPOINT_URL"));
         // The SDK panics at an endpoint that is empty, as templates leave variables: it says nothing.
-        if general.is_none() && config.endpoint_url().is_some() || is_empty("AWS_ENDPOINT_URL_DYNAMODB") {
-            builder.set_endpoint_url(general.map(str::to_owned));
+        if of_dynamodb.or(general).is_some_and(|value| value.is_empty()) {
+            builder.set_endpoint_url(config.endpoint_url().filter(|url| !url.is_empty()).map(str::to_owned));
         }
         builder
             .behavior_version(behavior())
@@ -115,8 +116,8 @@ impl Connection {
     }
 }
 
-fn is_empty(variable: &str) -> bool {
-    std::env::var_os(variable).is_some_and(|value| value.is_empty())
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// The SDK's defaults that this crate was written against.
