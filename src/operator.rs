@@ -1,4 +1,5 @@
-//! The settings as somebody reads them who stands outside of the function: the operator's command line.
+//! What somebody needs who stands outside of the function, the operator's command line: the settings as it reads them, and the
+//! same way to AWS.
 
 use std::time::Duration;
 
@@ -46,6 +47,27 @@ pub fn examine(variables: impl IntoIterator<Item = (String, String)>) -> Examine
         problems,
         warnings,
     }
+}
+
+/// The way to AWS that the keeper takes: its root certificates, and its words for what goes wrong there.
+#[cfg(feature = "in-process")]
+#[must_use]
+pub fn https_client() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+    crate::store::https_client()
+}
+
+/// The same for what gives credentials: it keeps no connection, and goes by each caller's own time limits.
+#[cfg(feature = "in-process")]
+#[must_use]
+pub fn https_client_for_credentials() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+    crate::store::https_client_for_credentials()
+}
+
+/// Which endpoint could not be reached by [`https_client`], why, and what to look at; `None` for another error.
+#[cfg(feature = "in-process")]
+#[must_use]
+pub fn unreached(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    crate::store::unreached(error)
 }
 
 #[cfg(test)]

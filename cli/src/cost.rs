@@ -28,11 +28,11 @@ Examples:
 {STATUS}"))]
 pub(crate) struct Cost {
     /// How many invocations.
-    #[arg(long, value_name = "N", default_value = "1000000")]
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = whole, allow_negative_numbers = true)]
     invocations: u64,
 
     /// Locks for each of them: more than one with per_record or stacked layers.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::prices::amount)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::prices::amount, allow_negative_numbers = true)]
     locks: f64,
 
     /// How long the work under a lock takes.
@@ -40,11 +40,11 @@ pub(crate) struct Cost {
     work: Duration,
 
     /// The lease's length.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::options::duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::options::lease)]
     lease: Duration,
 
     /// The part of the locks that are waited for, from 0 to 1.
-    #[arg(long, value_name = "PART", default_value = "0", value_parser = part)]
+    #[arg(long, value_name = "PART", default_value = "0", value_parser = part, allow_negative_numbers = true)]
     waiting: f64,
 
     /// How long such a wait takes.
@@ -57,6 +57,15 @@ pub(crate) struct Cost {
 
     #[command(flatten)]
     prices: Prices,
+}
+
+/// So many invocations are some thousand years of all of AWS.
+const MOST: u64 = 1_000_000_000_000_000;
+
+fn whole(text: &str) -> Result<u64, String> {
+    let digits: String = text.chars().filter(|c| !matches!(c, '_' | ',')).collect();
+    let number = digits.parse().map_err(|_| format!("{text:?} is no whole number: write one such as 1000000"))?;
+    if number <= MOST { Ok(number) } else { Err(format!("{text} is more than {} invocations", count(MOST))) }
 }
 
 fn part(text: &str) -> Result<f64, String> {
@@ -102,9 +111,6 @@ pub(crate) fn renewals(work: Duration, lease: Duration) -> u64 {
 impl Cost {
     #[allow(clippy::cast_precision_loss, reason = "an estimate of money")]
     pub(crate) fn run(&self, json: bool) -> Result<Ended, Stop> {
-        if self.lease.is_zero() {
-            return Err(Stop::Usage("--lease is 0: give the lease's length, such as 30s".to_owned()));
-        }
         let (renewals, looks) = (renewals(self.work, self.lease), looks(self.wait, self.work));
         let write_units = f64::from(self.row_bytes.div_ceil(1_024));
         let read_units = f64::from(self.row_bytes.div_ceil(4_096));
@@ -128,11 +134,13 @@ impl Cost {
         let (work, lease, waiting) = (span(self.work), span(self.lease), self.waiting);
         output::line("for each lock")?;
         output::line(&format!(
-            "  writes  1 to take + 1 to free + {renewals} renewals (work of {work}, lease of {lease}) + {waiting} × (1 refused + 1 ticket) = {}",
+            "  writes  1 to take + 1 to free + {} renewals (work of {work}, lease of {lease}) + {waiting} × (1 refused + 1 ticket) = {}",
+            count(renewals),
             number(writes)
         ))?;
         output::line(&format!(
-            "  reads   {waiting} × {looks} looks (wait of {}) = {}",
+            "  reads   {waiting} × {} looks (wait of {}) = {}",
+            count(looks),
             span(self.wait),
             number(reads)
         ))?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use leasehold::protocol::Failure;
+use serde_json::{Value, json};
 
 /// A command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,15 @@ pub(crate) enum Stop {
     /// AWS refused or can't be reached. 3
     #[error("{0}")]
     Aws(String),
+    /// One that the JSON document on standard output tells already.
+    #[error("{0}")]
+    Told(Box<Stop>),
     /// Ctrl-C; what goes on by itself is told. 130
     #[error("{0}")]
     Interrupted(String),
     /// Standard output or the terminal failed. 2
     #[error("the output can't be written: {0}")]
     Output(#[from] io::Error),
-}
-
-impl From<Failure> for Stop {
-    fn from(failure: Failure) -> Self {
-        Self::Aws(failure.to_string())
-    }
 }
 
 /// The exit status, as every command's help tells it.
@@ -55,16 +52,34 @@ impl Ended {
 }
 
 impl Stop {
-    pub(crate) fn code(&self) -> ExitCode {
+    fn status(&self) -> u8 {
         match self {
-            Self::Usage(_) => ExitCode::from(2),
             // Who reads the output has seen enough, as `head` has.
-            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Output(_) => ExitCode::from(2),
-            Self::Aws(_) => ExitCode::from(3),
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Self::Usage(_) | Self::Output(_) => 2,
+            Self::Aws(_) => 3,
             // The usual one after it.
-            Self::Interrupted(_) => ExitCode::from(130),
+            Self::Interrupted(_) => 130,
+            Self::Told(stop) => stop.status(),
         }
+    }
+
+    pub(crate) fn code(&self) -> ExitCode {
+        ExitCode::from(self.status())
+    }
+
+    /// Whether AWS refused or could not be reached.
+    pub(crate) fn is_of_aws(&self) -> bool {
+        match self {
+            Self::Aws(_) => true,
+            Self::Told(stop) => stop.is_of_aws(),
+            _ => false,
+        }
+    }
+
+    /// It as `--json` tells it: with the exit status that it leads to.
+    pub(crate) fn json(&self) -> Value {
+        json!({ "status": self.status(), "told": self.to_string() })
     }
 
     /// Whether there is anything to tell.

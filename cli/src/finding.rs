@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::ended::Ended;
 use crate::output;
-use crate::text::safe;
+use crate::text::{fitted, safe, width};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,12 +81,12 @@ pub(crate) fn tell(what: &str, name: &str, findings: &[Finding], json: bool) -> 
         }))?;
     } else {
         output::line(&format!("{what} {}", safe(name)))?;
-        let width = findings.iter().map(|finding| finding.check.chars().count()).max().unwrap_or(0);
+        let widest = findings.iter().map(|finding| width(&safe(&finding.check))).max().unwrap_or(0);
         for finding in findings {
-            let (status, check) = (finding.status.word(), safe(&finding.check));
-            output::line(&format!("  {status:<8} {check:<width$}  {}", safe(&finding.told)))?;
+            let (status, check) = (finding.status.word(), fitted(&safe(&finding.check), widest));
+            output::line(&format!("  {status:<8} {check}  {}", safe(&finding.told)))?;
             if let Some(advice) = &finding.advice {
-                output::line(&format!("  {:<8} {:<width$}  → {}", "", "", safe(advice)))?;
+                output::line(&format!("  {:<8} {:<widest$}  → {}", "", "", safe(advice)))?;
             }
         }
         let counted = [(problems, "problem"), (warnings, "warning")];

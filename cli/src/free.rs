@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use clap::Args;
 use leasehold::clock::Wall;
-use leasehold::protocol::{Format, HeldRow, Outcome, Row};
+use leasehold::protocol::{Format, HeldRow, Outcome, Row, Version};
 use serde_json::json;
 
 use crate::asking;
@@ -13,7 +13,7 @@ use crate::ended::{Ended, STATUS, Stop};
 use crate::lock;
 use crate::options::{Chosen, TableOptions};
 use crate::output;
-use crate::text::{cut, safe, span};
+use crate::text::{cut, safe, shown_key, span};
 
 /// Free a lock by hand, if it is still at the version that `show` told.
 ///
@@ -39,13 +39,13 @@ pub(crate) struct Free {
     if_version: String,
 
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 impl Free {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
         let (chosen, store, _) = self.table.open().await?;
-        let key = chosen.full_key(&self.key);
+        let key = chosen.key_of_lock(&self.key)?;
         let seen = asking::look(&store, &chosen.table, &key).await?.found.row;
         let held = match &seen {
             Row::Held(held) if held.version.to_string() == self.if_version => held,
@@ -81,7 +81,7 @@ impl Free {
             }))?;
         } else {
             let done = if freed.is_some() { "freed" } else { "nothing was freed" };
-            output::line(&format!("{}: {done}", safe(&chosen.full_key(&self.key))))?;
+            output::line(&format!("{}: {done}", shown_key(&chosen.full_key(&self.key), usize::MAX)))?;
             for line in told.lines() {
                 output::line(&format!("  {}", safe(line)))?;
             }
@@ -93,13 +93,29 @@ impl Free {
         match row {
             Row::Absent => "there is no row: nobody holds it".to_owned(),
             Row::Free { .. } => "nobody holds it".to_owned(),
-            Row::Held(held) => format!(
-                "the row is at version {}, not {}: it was renewed, so its holder is alive, or has another holder by now; look \
-                 again with `leaseholdctl show`",
-                held.version,
-                cut(&self.if_version, 64)
-            ),
+            Row::Held(held) => self.why_not_at(held),
             Row::Unusable(unusable) => unusable.to_string(),
+        }
+    }
+}
+
+impl Free {
+    fn why_not_at(&self, held: &HeldRow) -> String {
+        let (is, given) = (held.version, cut(&self.if_version, 64));
+        let again = "look again with `leaseholdctl show`";
+        match (is, self.if_version.parse::<u64>()) {
+            // A version never falls.
+            (Version::Counter(is), Ok(given)) if given > is => format!(
+                "the row is at version {is}, and never was at {given}: is this the key, the table, the Region and the account \
+                 that were looked at? {again}"
+            ),
+            (Version::Counter(_), Err(_)) => format!(
+                "the row is at version {is}; {given:?} is no version of this format, which is a whole number: {again}"
+            ),
+            _ => format!(
+                "the row is at version {is}, not {given}: it was renewed, so its holder is alive, or has another holder by \
+                 now; {again}"
+            ),
         }
     }
 }

@@ -5,20 +5,23 @@ use std::time::Duration;
 
 use clap::Args;
 use leasehold::protocol::Row;
-use leasehold::store::{FoundRow, Page, Scan};
-use serde_json::json;
+use leasehold::store::{DynamoDb, FoundRow, Page, Scan};
+use serde_json::{Value, json};
 
+use crate::arguments::interrupted;
 use crate::asking;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::lock;
 use crate::options::TableOptions;
 use crate::output::{self, Progress};
-use crate::text::{count, cut, safe, span};
+use crate::text::{count, cut, fitted, shown_key, span, width};
 
 /// Rows for one request. A row has 2 KB of key and 1 MB is a page's end, but most rows have a few hundred bytes.
 const PAGE: i32 = 500;
 /// No column is padded to more than this.
 const WIDEST: usize = 48;
+/// Of a longer key the rest is left to `--json`: it may fill a screen.
+const LONGEST_KEY: usize = 256;
 
 /// List the locks that are held: key, age, holder, invocation, template.
 ///
@@ -56,7 +59,7 @@ pub(crate) struct List {
     consistent: bool,
 
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 impl List {
@@ -70,13 +73,24 @@ impl List {
             page: PAGE,
         };
         let mut printer = Printer::new(json, &chosen.table.name)?;
+        let listed = tokio::select! {
+            listed = self.pages(&store, &scan, &mut printer) => listed,
+            () = interrupted() => Err(Stop::Interrupted(String::new())),
+        };
+        match listed {
+            Ok(()) => Ok(printer.end()?),
+            Err(stop) => Err(printer.give_up(stop)?),
+        }
+    }
+
+    async fn pages(&self, store: &DynamoDb, scan: &Scan, printer: &mut Printer) -> Result<(), Stop> {
         let mut from = None;
         loop {
-            let page = asking::page(&store, &scan, from.take()).await?;
+            let page = asking::page(store, scan, from.take()).await?;
             printer.page(&page, |found| self.wants(found, page.date))?;
             from = page.next;
             if from.is_none() {
-                return Ok(printer.end()?);
+                return Ok(());
             }
         }
     }
@@ -118,8 +132,8 @@ impl Printer {
         let heading = self.printed == 0 && !wanted.is_empty() && !self.json;
         let cells: Vec<_> = wanted.iter().map(|found| cells(found, page.date)).collect();
         for cells in &cells {
-            for (width, cell) in self.widths.iter_mut().zip(cells) {
-                *width = (*width).max(cell.chars().count().min(WIDEST));
+            for (widest, cell) in self.widths.iter_mut().zip(cells) {
+                *widest = (*widest).max(width(cell).min(WIDEST));
             }
         }
         if heading {
@@ -143,20 +157,38 @@ impl Printer {
     fn cells(&self, cells: &[String; 6]) -> io::Result<()> {
         let mut line = String::new();
         for (width, cell) in self.widths.iter().zip(cells) {
-            line.push_str(&format!("{cell:<width$}  "));
+            line.push_str(&format!("{}  ", fitted(cell, *width)));
         }
         line.push_str(&cells[5]);
         output::line(line.trim_end())
     }
 
+    fn summary(&self) -> Value {
+        json!({
+            "looked_at": self.looked_at, "listed": self.printed, "held": self.held, "unusable": self.unusable,
+            "read_units": self.read_units,
+        })
+    }
+
+    /// Before the table's end: a JSON document is ended nevertheless, and says why.
+    fn give_up(mut self, stop: Stop) -> Result<Stop, Stop> {
+        self.progress.clear();
+        if self.json && !matches!(stop, Stop::Output(_)) {
+            output::line(&format!("], \"summary\": {}, \"error\": {}}}", self.summary(), stop.json()))?;
+        }
+        let so_far = format!("the list is not whole, {} rows were looked at", count(self.looked_at));
+        let stop = match stop {
+            Stop::Aws(told) if self.looked_at > 0 => Stop::Aws(format!("{told} ({so_far})")),
+            Stop::Interrupted(_) => Stop::Interrupted(format!("interrupted: {so_far}")),
+            stop => stop,
+        };
+        Ok(if self.json { Stop::Told(Box::new(stop)) } else { stop })
+    }
+
     fn end(mut self) -> io::Result<Ended> {
         self.progress.clear();
         if self.json {
-            let summary = json!({
-                "looked_at": self.looked_at, "listed": self.printed, "held": self.held, "unusable": self.unusable,
-                "read_units": self.read_units,
-            });
-            output::line(&format!("], \"summary\": {summary}}}"))?;
+            output::line(&format!("], \"summary\": {}}}", self.summary()))?;
         } else {
             let (held, looked_at) = (count(self.held), count(self.looked_at));
             let listed = if self.printed == 0 { "nothing to list: ".to_owned() } else { String::new() };
@@ -181,7 +213,7 @@ fn cells(found: &FoundRow, date: Option<u64>) -> [String; 6] {
         (_, holder) => format!("{}{version}", text(holder.map(|holder| &holder.template))),
     };
     [
-        found.key.as_ref().map_or("(the key is no string)".to_owned(), |key| safe(key)),
+        found.key.as_ref().map_or("(the key is no string)".to_owned(), |key| shown_key(key, LONGEST_KEY)),
         lock::state(&found.row).to_owned(),
         lock::age(&found.row, date).map_or("-".to_owned(), span),
         text(holder.map(|holder| &holder.function)),

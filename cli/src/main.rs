@@ -3,7 +3,7 @@
 //! | file | what it is for |
 //! |---|---|
 //! | `arguments` | the command line as a whole; what its exit status means |
-//! | `aws`, `options`, `asking` | which AWS, which table; reads that are tried again |
+//! | `aws`, `options`, `asking`, `refused` | which AWS, which table; reads that are tried again; what was not answered, in words |
 //! | `table`, `doctor` | whether a table and a function are set up right |
 //! | `list`, `show`, `watch`, `free` | what is held, by whom, since when |
 //! | `verify` | the demo's promises, on Lambda and DynamoDB themselves |
@@ -25,7 +25,7 @@ mod lock;
 mod options;
 mod output;
 mod prices;
-mod profile;
+mod refused;
 mod report;
 mod show;
 mod table;

@@ -13,6 +13,9 @@ use leasehold::store::DynamoDb;
 use crate::aws::AwsOptions;
 use crate::ended::Stop;
 
+/// DynamoDB's limit for a partition key, in bytes.
+const LONGEST_KEY: usize = 2_048;
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TableOptions {
     /// The lock table's name or ARN.
@@ -81,7 +84,7 @@ impl TableOptions {
     /// [`Stop::Usage`] for options that can't be used.
     pub(crate) async fn open(&self) -> Result<(Chosen, DynamoDb, SdkConfig), Stop> {
         let chosen = self.choose()?;
-        let config = self.aws.config().await;
+        let config = self.aws.config(&["DYNAMODB"]).await?;
         Ok((chosen, DynamoDb::with_config(config.clone()), config))
     }
 }
@@ -92,9 +95,31 @@ impl Chosen {
         Self { table: Table::new(table), format: Format::default(), namespace: None }
     }
 
-    /// The key as it stands in the table.
+    /// What stands in front of a key, or of a part of one, in the table.
     pub(crate) fn full_key(&self, key: &str) -> String {
         self.namespace.as_ref().map_or_else(|| key.to_owned(), |namespace| format!("{namespace}/{key}"))
+    }
+
+    /// One lock's key as it stands in the table.
+    ///
+    /// # Errors
+    ///
+    /// [`Stop::Usage`] where no lock can have it.
+    pub(crate) fn key_of_lock(&self, key: &str) -> Result<String, Stop> {
+        let full = self.full_key(key);
+        if key.is_empty() {
+            return Err(Stop::Usage(
+                "the key is empty: give a lock's key, as `leaseholdctl list` prints it".to_owned(),
+            ));
+        }
+        if full.len() > LONGEST_KEY {
+            let told = format!(
+                "the key has {} bytes, its namespace among them, and a lock's has at most {LONGEST_KEY}",
+                full.len()
+            );
+            return Err(Stop::Usage(told));
+        }
+        Ok(full)
     }
 
     /// The options that name this table on another command line.
@@ -146,4 +171,33 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// Reads a lease's length, within the library's bounds.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn lease(text: &str) -> Result<Duration, String> {
+    let (least, most) = (Duration::from_millis(500), Duration::from_secs(86_400));
+    let lease = duration(text)?;
+    if (least..=most).contains(&lease) {
+        Ok(lease)
+    } else {
+        Err(format!("{text} is no lease's length: one lasts 500ms to 24h"))
+    }
+}
+
+/// Reads how long to wait between two looks: without a pause a table would be scanned without end.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn pause(text: &str) -> Result<Duration, String> {
+    let pause = duration(text)?;
+    if pause >= Duration::from_millis(10) {
+        Ok(pause)
+    } else {
+        Err(format!("{text} is no pause: 10ms is the shortest"))
+    }
 }

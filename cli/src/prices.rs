@@ -15,15 +15,15 @@ pub(crate) const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
 #[command(next_help_heading = "Prices in USD; the defaults are those of us-east-1 after the change of November 2024")]
 pub(crate) struct Prices {
     /// A million write request units, on demand, table class Standard.
-    #[arg(long, value_name = "USD", default_value_t = WRITE_PRICE, value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = WRITE_PRICE, value_parser = amount, allow_negative_numbers = true)]
     pub(crate) write_price: f64,
 
     /// A million read request units, on demand, table class Standard.
-    #[arg(long, value_name = "USD", default_value_t = READ_PRICE, value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = READ_PRICE, value_parser = amount, allow_negative_numbers = true)]
     pub(crate) read_price: f64,
 
     /// A GB-second of Lambda; that of x86_64 in the first tier. arm64 is 0.0000133334.
-    #[arg(long, value_name = "USD", default_value_t = GB_SECOND_PRICE, value_parser = amount)]
+    #[arg(long, value_name = "USD", default_value_t = GB_SECOND_PRICE, value_parser = amount, allow_negative_numbers = true)]
     pub(crate) gb_second_price: f64,
 
     /// The function's memory in MB: a wait is billed by it.
@@ -76,20 +76,31 @@ impl Item {
 
 /// An amount of dollars, to the cent or to what is left of one.
 pub(crate) fn usd(amount: f64) -> String {
-    if amount >= 0.01 || amount == 0.0 { format!("${amount:.2}") } else { format!("${amount:.6}") }
+    const LEAST: f64 = 0.000_001;
+    if amount > 0.0 && amount < LEAST {
+        return "under $0.000001".to_owned();
+    }
+    if amount >= 0.01 || amount == 0.0 { format!("${}", with_thousands(amount, 2)) } else { format!("${amount:.6}") }
 }
 
 /// A number with its thousands set apart, and a fraction where there is one.
 pub(crate) fn number(number: f64) -> String {
-    let whole = crate::text::count(number.trunc() as u64);
-    let fraction = format!("{:.2}", number.fract());
-    match fraction.trim_start_matches('0').trim_end_matches('0') {
-        "." | "" => whole,
-        // Rounded up to the next whole.
-        "1." => crate::text::count(number.trunc() as u64 + 1),
-        fraction => format!("{whole}{fraction}"),
+    let told = with_thousands(number, 2);
+    if told.contains('.') { told.trim_end_matches('0').trim_end_matches('.').to_owned() } else { told }
+}
+
+fn with_thousands(number: f64, places: usize) -> String {
+    let told = format!("{number:.places$}");
+    let (whole, fraction) = told.split_once('.').unwrap_or((&told, ""));
+    match whole.parse() {
+        Ok(whole) => format!("{}.{fraction}", crate::text::count(whole)),
+        // More than anybody counts.
+        Err(_) => format!("{number:.3e}"),
     }
 }
+
+/// No amount that anybody means is larger.
+const MOST: f64 = 1e9;
 
 /// Reads an amount that is a number and not negative.
 ///
@@ -98,7 +109,35 @@ pub(crate) fn number(number: f64) -> String {
 /// What it is instead.
 pub(crate) fn amount(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        Ok(number) if (0.0..=MOST).contains(&number) => Ok(number),
+        Ok(number) if number > MOST && number.is_finite() => Err(format!("{text} is too much: at most {MOST:e}")),
         _ => Err(format!("{text:?} is no amount: write a number from 0 on")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_whole_however_large_they_are() {
+        for (of, told) in
+            [(0.0, "0"), (2.1, "2.1"), (1.999, "2"), (1_234.5, "1,234.5"), (2e6, "2,000,000"), (1e25, "1.000e25")]
+        {
+            assert_eq!(number(of), told);
+        }
+        for (of, told) in [(0.0, "$0.00"), (1.25, "$1.25"), (1_234_567.891, "$1,234,567.89"), (0.000_009, "$0.000009")]
+        {
+            assert_eq!(usd(of), told);
+        }
+        assert_eq!(usd(1e-9), "under $0.000001");
+    }
+
+    #[test]
+    fn an_amount_is_a_number_that_somebody_may_mean() {
+        assert_eq!((amount("0"), amount("1.5")), (Ok(0.0), Ok(1.5)));
+        for bad in ["-1", "nan", "inf", "1e300", "x", ""] {
+            assert!(amount(bad).is_err(), "{bad}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::ended::{Ended, STATUS, Stop};
 use crate::lock::{self, millis};
 use crate::options::{Chosen, TableOptions};
 use crate::output::{self, Progress};
-use crate::text::{cut, moment, quoted, safe, span};
+use crate::text::{cut, moment, quoted, safe, shown_key, span};
 
 /// How often the row is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -48,7 +48,7 @@ pub(crate) struct Show {
     watch_for: Option<Duration>,
 
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 /// What became of a held row while it was watched.
@@ -70,7 +70,7 @@ enum Came {
 impl Show {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
         let (chosen, store, _) = self.table.open().await?;
-        let key = chosen.full_key(&self.key);
+        let key = chosen.key_of_lock(&self.key)?;
         let first = asking::look(&store, &chosen.table, &key).await?;
         let observed = match &first.found.row {
             Row::Held(held) if !self.once => {
@@ -100,7 +100,12 @@ impl Show {
     }
 
     fn tell(&self, chosen: &Chosen, key: &str, look: &Look, observed: Option<&Observed>) -> Result<(), Stop> {
-        output::line(&format!("{} in table {} ({})", safe(key), safe(&chosen.table.name), chosen.format))?;
+        output::line(&format!(
+            "{} in table {} ({})",
+            shown_key(key, usize::MAX),
+            safe(&chosen.table.name),
+            chosen.format
+        ))?;
         let field = |name: &str, told: &str| output::line(&format!("  {name:<11} {told}"));
         match &look.found.row {
             Row::Absent if chosen.format.abilities().release_deletes => {

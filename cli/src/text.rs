@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
+use unicode_width::UnicodeWidthStr;
 
 /// The text with everything escaped that could move the cursor, change colours, hide or reorder what is read.
 pub(crate) fn safe(text: &str) -> String {
@@ -13,10 +14,34 @@ pub(crate) fn safe(text: &str) -> String {
     safe
 }
 
-/// Characters that are not seen themselves but change how others are: line separators, marks of direction, joiners, tags.
+/// Characters that are not seen themselves but change how others are, or that look like a blank or like nothing: line
+/// separators, marks of direction, joiners, tags, fillers, selectors of variants, blanks of other widths.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A key, safe and at most this many characters long. Blanks at its ends are escaped too: nobody would see them.
+pub(crate) fn shown_key(key: &str, most: usize) -> String {
+    let inner = key.trim_matches(' ');
+    let before = key.len() - key.trim_start_matches(' ').len();
+    let after = key.len() - before - inner.len();
+    let blank = |count: usize| "\\u{20}".repeat(count.min(most));
+    let shown = format!("{}{}{}", blank(before), safe(inner), blank(after));
+    cut(&shown, most)
+}
+
+/// How many columns of a terminal it takes: some characters take two, and some none.
+pub(crate) fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// The text with blanks behind it up to so many columns.
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
 }
 
 /// The text, safe and at most this many characters long; the cut shows.
@@ -94,6 +119,20 @@ mod tests {
         let escaped = safe("a\u{1b}[2Jb\u{202e}c\nd\u{9b}31m ü…");
         assert_eq!(escaped, "a\\u{1b}[2Jb\\u{202e}c\\u{a}d\\u{9b}31m ü…");
         assert_eq!(cut("\u{1b}[31m", 5), "\\u{1…");
+    }
+
+    #[test]
+    fn what_can_not_be_seen_is_shown() {
+        assert_eq!(safe("a\u{a0}b\u{3164}c\u{fe0f}"), "a\\u{a0}b\\u{3164}c\\u{fe0f}");
+        assert_eq!(shown_key("  a b ", 80), "\\u{20}\\u{20}a b\\u{20}");
+        assert_eq!(shown_key("   ", 80), "\\u{20}\\u{20}\\u{20}");
+        assert_eq!(shown_key(&"k".repeat(2_000), 10), format!("{}…", "k".repeat(9)));
+    }
+
+    #[test]
+    fn columns_are_counted_as_a_terminal_counts_them() {
+        assert_eq!([width("key"), width("日本"), width("e\u{301}")], [3, 4, 1]);
+        assert_eq!(fitted("日本", 6), "日本  ");
     }
 
     #[test]

@@ -111,7 +111,8 @@ impl Leasehold {
                 Ok(lease) => Ok(lease),
                 Err(error) => {
                     COUNTERS.would_have_refused.add_one();
-                    tracing::info!(%key, %error, "observed: the lease would have been waited for or refused");
+                    let error_type = error.error_type();
+                    tracing::info!(%key, error_type, %error, "observed: the lease would have been waited for or refused");
                     Ok(self.detached(key))
                 }
             },

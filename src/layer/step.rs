@@ -153,5 +153,5 @@ pub(super) fn would_run_unlocked(error: &Error) {
 
 fn would_refuse(error: &Error) {
     COUNTERS.would_have_refused.add_one();
-    tracing::info!(%error, "observed: the invocation would have been refused");
+    tracing::info!(error_type = error.error_type(), %error, "observed: the invocation would have been refused");
 }

@@ -127,7 +127,7 @@ fn observe(acquisition: &Acquisition, answer: &Result<Grant, Error>, on_unavaila
         }
         Err(error) => {
             COUNTERS.would_have_refused.add_one();
-            tracing::info!(%key, %error, "observed: the invocation would have been refused");
+            tracing::info!(%key, error_type = error.error_type(), %error, "observed: the invocation would have been refused");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A client with connections of its own, which can be given up as a whole, and credentials, which can be asked for anew.
 
+use std::ffi::OsString;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,7 +38,9 @@ impl Connections {
     pub(super) async fn config(&self) -> &SdkConfig {
         let load = async || {
             let http = self.trust.client_for_credentials();
-            let loader = aws_config::defaults(behavior()).http_client(http.clone());
+            // Else it reads `AWS_MAX_ATTEMPTS`, and panics at what is no number.
+            let loader =
+                aws_config::defaults(behavior()).http_client(http.clone()).retry_config(RetryConfig::standard());
             let mut config = credentials::chosen(loader, http).load().await.into_builder();
             // That one is the credentials': each set of connections has a client of its own.
             config.set_http_client(None);
@@ -63,7 +66,13 @@ impl Connections {
     /// original, and connections are given up after every long silence.
     fn client_config(&self, config: &SdkConfig, connection: &Connection) -> Config {
         let own = || connection.pool.http.get_or_init(|| self.trust.client()).clone();
-        aws_sdk_dynamodb::config::Builder::from(config)
+        let mut builder = aws_sdk_dynamodb::config::Builder::from(config);
+        let (of_dynamodb, general) = (variable("AWS_ENDPOINT_URL_DYNAMODB"), variable("AWS_ENDPOINT_URL"));
+        // The SDK panics at an endpoint that is empty, as templates leave variables: it says nothing.
+        if of_dynamodb.or(general).is_some_and(|value| value.is_empty()) {
+            builder.set_endpoint_url(config.endpoint_url().filter(|url| !url.is_empty()).map(str::to_owned));
+        }
+        builder
             .behavior_version(behavior())
             .retry_config(RetryConfig::disabled())
             .timeout_config(TimeoutConfig::disabled())
@@ -124,7 +133,14 @@ impl Connection {
     }
 }
 
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 /// The SDK's defaults that this crate was written against.
 fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use tokio::time::{sleep, timeout};
 
 use super::connection::{Connection, Connections};
-use super::errors::{ENDPOINT, ROUTE, failure};
+use super::errors::{ENDPOINT, failure, late};
 use super::row_format::{self, Item, RowFormat, Write, primary_key};
 use super::state::{Consumed, StateAnswer, StateOutcome, StateRequest};
 use super::usage::{Counters, StoreUsage};
@@ -171,6 +171,7 @@ async fn within<O>(
     limit: Duration,
     connection: &Connection,
     table: &Table,
+    witness: &Witness,
     exchange: impl Future<Output = O>,
 ) -> Result<O, Failure> {
     let given_up = connection.given_up();
@@ -182,10 +183,7 @@ async fn within<O>(
             let message = "the connection was given up while the request was in flight";
             Err(Failure::new(FailureKind::Connection, message))
         }
-        () = sleep(limit) => timeout(LAST_LOOK, &mut reply).await.map_err(|_| {
-            let message = format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), table.name);
-            Failure::new(FailureKind::Timeout, message)
-        }),
+        () = sleep(limit) => timeout(LAST_LOOK, &mut reply).await.map_err(|_| late(witness, limit, table)),
     }
 }
 
@@ -248,7 +246,7 @@ impl Store for DynamoDb {
         self.usage.sent(&request);
         let (connection, witness) = (self.connections.current(), Witness::default());
         let reply = self.exchange(&connection, format, lock, &request, &witness);
-        let outcome = within(limit, &connection, &lock.table, reply).await.unwrap_or_else(Outcome::Failed);
+        let outcome = within(limit, &connection, &lock.table, &witness, reply).await.unwrap_or_else(Outcome::Failed);
         self.usage.ended(&outcome);
         let failure = if let Outcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };
         self.renew_credentials(failure, &connection);
@@ -266,7 +264,7 @@ impl Store for DynamoDb {
             let client = self.connections.client(&connection).await;
             state_transaction::send(client, format, lock, &request, &witness, &self.usage).await
         };
-        let (outcome, consumed) = within(limit, &connection, &lock.table, reply)
+        let (outcome, consumed) = within(limit, &connection, &lock.table, &witness, reply)
             .await
             .unwrap_or_else(|failure| (StateOutcome::Failed(failure), Consumed::default()));
         let failure = if let StateOutcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };

@@ -1,11 +1,16 @@
 //! Sorts what went wrong with a request by what follows from it.
 
+mod kind;
+
 use std::error::Error;
+use std::time::Duration;
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
+use self::kind::{INDEX, SIZE, kind_of, says};
+use super::https::{ROUTE, Unreached, by_proxy};
 use super::row_format;
 use super::text::{chain, printable};
 use super::witness::Witness;
@@ -29,140 +34,108 @@ where
     match error {
         _ if !witness.saw_it_sent() => never_sent(error, &at),
         // The SDK takes a success that it can't read for a service's error without a name.
-        SdkError::ServiceError(answer) if answer.raw().status().is_success() => unreadable(error, answer.raw(), &at),
-        SdkError::ServiceError(answer) => {
-            let status = answer.raw().status().as_u16();
-            answered(status, answer.err().code(), answer.err().message().unwrap_or_default(), &at, table)
+        SdkError::ServiceError(answer) if answer.raw().status().is_success() => {
+            unreadable(error, answer.raw(), witness, &at)
         }
-        SdkError::ResponseError(answer) => unreadable(error, answer.raw(), &at),
+        SdkError::ServiceError(answer) => match answer.err().code() {
+            Some(code) => {
+                let (status, message) = (answer.raw().status().as_u16(), answer.err().message().unwrap_or_default());
+                answered(status, code, message, operation, &at, table)
+            }
+            None => anonymous(answer.raw(), witness, &at),
+        },
+        SdkError::ResponseError(answer) => unreadable(error, answer.raw(), witness, &at),
         SdkError::TimeoutError(_) => {
             Failure::new(FailureKind::Timeout, format!("{at} timed out: {}{ROUTE}", said(error)))
         }
         // What went wrong on the way there or back: also what has no name, for the write may have been applied.
-        _ => Failure::new(FailureKind::Connection, format!("{at} failed: {}{ROUTE}", said(error))),
+        _ => match Unreached::in_error(error) {
+            Some(unreached) => Failure::new(FailureKind::Connection, format!("{at}: {unreached}")),
+            None => Failure::new(FailureKind::Connection, format!("{at} failed: {}{ROUTE}", said(error))),
+        },
     }
 }
 
-/// An answer that could not be read, of whatever status: the write may have been applied.
-fn unreadable(error: &dyn Error, answer: &HttpResponse, at: &str) -> Failure {
-    let message = format!("the answer to {at} (HTTP {}) could not be read: {}{ENDPOINT}", answer.status(), said(error));
-    Failure::new(FailureKind::Server, message)
+/// No answer came within the time that there was.
+pub(super) fn late(witness: &Witness, limit: Duration, table: &Table) -> Failure {
+    let (ms, name) = (limit.as_millis(), printable(&table.name, 256));
+    let message = match witness.endpoint() {
+        Some(endpoint) => {
+            let proxy = by_proxy(endpoint.starts_with("https:"));
+            format!("no answer within {ms} ms about table `{name}` from {endpoint}{ROUTE}{proxy}")
+        }
+        None => format!(
+            "nothing was sent about table `{name}` within {ms} ms: it took that long to get credentials; if it lasts, check \
+             where they are from"
+        ),
+    };
+    Failure::new(FailureKind::Timeout, message)
 }
 
-/// DynamoDB's own answer, or one of something that stands between.
-fn answered(status: u16, code: Option<&str>, message: &str, at: &str, table: &Table) -> Failure {
-    let Some(code) = code else {
-        return anonymous(status, at);
+/// An answer that could not be read, of whatever status: the write may have been applied.
+fn unreadable(error: &dyn Error, answer: &HttpResponse, witness: &Witness, at: &str) -> Failure {
+    let what = described(answer);
+    // What DynamoDB itself answered has an id, and then what is wrong with it matters.
+    let message = if answer.headers().get("x-amzn-requestid").is_some() && !is_empty(answer) {
+        format!("the answer to {at} could not be read, {what}: {}{ENDPOINT}", said(error))
+    } else {
+        let by = answerer(witness);
+        format!("the answer to {at} could not be read, {what}: what answers{by} is probably not DynamoDB{ENDPOINT}")
     };
+    Failure::new(FailureKind::Server, format!("{message}{}", proxy(witness)))
+}
+
+/// An answer's status and what is in it, as its sender says.
+fn described(answer: &HttpResponse) -> String {
+    let kind = match answer.headers().get("content-type") {
+        _ if is_empty(answer) => " (empty)".to_owned(),
+        Some(kind) => format!(" ({})", printable(kind, 60)),
+        None => String::new(),
+    };
+    format!("HTTP {}{kind}", answer.status())
+}
+
+fn is_empty(answer: &HttpResponse) -> bool {
+    answer.body().bytes().is_some_and(|body| body.trim_ascii().is_empty())
+}
+
+fn answerer(witness: &Witness) -> String {
+    witness.endpoint().map_or_else(String::new, |endpoint| format!(" at {}", printable(endpoint, 256)))
+}
+
+fn proxy(witness: &Witness) -> String {
+    witness.endpoint().map_or_else(String::new, |endpoint| by_proxy(endpoint.starts_with("https:")))
+}
+
+/// DynamoDB's own answer, or one of something that speaks like it.
+fn answered(status: u16, code: &str, message: &str, operation: &str, at: &str, table: &Table) -> Failure {
     let kind = kind_of(code, status, message);
     let said = match printable(message, MAX_MESSAGE) {
         message if message.is_empty() => String::new(),
         message => format!(": {}", message.trim_end_matches('.')),
     };
-    let advice = advice(kind, message, table);
+    let advice = advice(kind, message, operation, table);
     Failure::new(kind, format!("DynamoDB answered {at} with {}{said}{advice}", printable(code, 100)))
 }
 
 /// DynamoDB names every error. What a proxy answers without a name may come after it passed the request on.
-fn anonymous(status: u16, at: &str) -> Failure {
-    let surely_not_passed_on = matches!(status, 300..=407 | 411..=417);
+fn anonymous(answer: &HttpResponse, witness: &Witness, at: &str) -> Failure {
+    let surely_not_passed_on = matches!(answer.status().as_u16(), 300..=407 | 411..=417);
     let kind = if surely_not_passed_on { FailureKind::Rejected } else { FailureKind::Server };
     let message = format!(
-        "{at} was answered with HTTP {status} and without an error's name, so probably not by DynamoDB{ENDPOINT}"
+        "{at} was answered with {} and without an error's name, so what answers{} is probably not DynamoDB{ENDPOINT}{}",
+        described(answer),
+        answerer(witness),
+        proxy(witness)
     );
     Failure::new(kind, message)
 }
 
-fn kind_of(code: &str, status: u16, message: &str) -> FailureKind {
-    match code {
-        "ProvisionedThroughputExceededException"
-        | "ThrottlingException"
-        | "Throttling"
-        | "ThrottledException"
-        | "RequestLimitExceeded"
-        | "RequestThrottled"
-        | "RequestThrottledException"
-        | "TooManyRequestsException"
-        | "BandwidthLimitExceeded"
-        | "LimitExceededException"
-        | "SlowDown" => FailureKind::Throttled,
-        "TransactionConflictException" | "TransactionInProgressException" | "ReplicatedWriteConflictException" => {
-            FailureKind::TransactionConflict
-        }
-        // A table is in use by its own creation or deletion.
-        "ResourceNotFoundException" | "TableNotFoundException" | "ResourceInUseException" | "TableInUseException" => {
-            FailureKind::MissingTable
-        }
-        "ValidationException" if says(message, &KEY) || says(message, &INDEX) => FailureKind::WrongKeySchema,
-        "ValidationException" if says(message, &SIZE) || says(message, &NUMBER) => FailureKind::MalformedRow,
-        "AccessDeniedException" | "AccessDenied" | "UnauthorizedOperation" | "UnauthorizedException" => {
-            FailureKind::AccessDenied
-        }
-        "RequestExpired" | "RequestTimeTooSkewed" => FailureKind::Clock,
-        "InvalidSignatureException" | "InvalidSignature" | "SignatureDoesNotMatch" if says(message, &TIME) => {
-            FailureKind::Clock
-        }
-        "UnrecognizedClientException"
-        | "InvalidClientTokenId"
-        | "InvalidAccessKeyId"
-        | "InvalidSignatureException"
-        | "InvalidSignature"
-        | "SignatureDoesNotMatch"
-        | "IncompleteSignatureException"
-        | "IncompleteSignature"
-        | "ExpiredTokenException"
-        | "ExpiredToken"
-        | "MissingAuthenticationTokenException"
-        | "MissingAuthenticationToken"
-        | "AuthFailure" => FailureKind::Credentials,
-        "InternalServerError"
-        | "InternalServerErrorException"
-        | "InternalFailure"
-        | "InternalFailureException"
-        | "ServiceUnavailable"
-        | "ServiceUnavailableException" => FailureKind::Server,
-        _ if status >= 500 => FailureKind::Server,
-        _ => FailureKind::Rejected,
-    }
-}
-
-// A validation error has one name for a hundred causes, told apart by their texts.
-
-/// The table's key is another one than the request's.
-const KEY: [&str; 5] = [
-    "does not match the schema",
-    "number of conditions on the keys is invalid",
-    "Missing the key",
-    "Type mismatch for key",
-    "is part of the key",
-];
-
-/// An index of the table has one of the format's attributes as a key, with another type.
-const INDEX: [&str; 2] = ["Type mismatch for Index Key", "secondary index key"];
-
-/// The row is full.
-const SIZE: [&str; 1] = ["exceeded the maximum allowed size"];
-
-/// The row's version plus one is no number that DynamoDB can keep, or no number.
-const NUMBER: [&str; 3] = ["significant digits", "Number overflow", "Number underflow"];
-
-/// The signature was made too long ago, or not yet, by DynamoDB's clock.
-const TIME: [&str; 2] = ["Signature expired", "Signature not yet current"];
-
-fn says(message: &str, texts: &[&str]) -> bool {
-    texts.iter().any(|text| message.contains(text))
-}
-
-/// What to look at when DynamoDB can't be reached.
-pub(super) const ROUTE: &str = "; if it lasts, check the endpoint, name resolution and the function's network (a VPC \
-                                needs a gateway endpoint for DynamoDB)";
-
 /// What to look at when something other than DynamoDB seems to answer.
-pub(super) const ENDPOINT: &str =
-    "; if it lasts, check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way";
+pub(super) const ENDPOINT: &str = "; check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`)";
 
 /// What to change. Where the layer knows better, what it answers says so.
-fn advice(kind: FailureKind, message: &str, table: &Table) -> String {
+fn advice(kind: FailureKind, message: &str, operation: &str, table: &Table) -> String {
     let name = printable(&table.name, 256);
     match kind {
         FailureKind::MissingTable => format!(
@@ -184,6 +157,9 @@ fn advice(kind: FailureKind, message: &str, table: &Table) -> String {
         FailureKind::AccessDenied if message.contains("explicit deny") => format!(
             "; a policy denies it, which no permission outweighs: remove that deny for the function's role on `{name}`"
         ),
+        FailureKind::AccessDenied if operation == "Scan" => {
+            format!("; allow whoever asks dynamodb:Scan on `{name}`: operators need it, functions don't")
+        }
         FailureKind::AccessDenied => {
             let actions = row_format::of(table).map_or("dynamodb:GetItem", |format| format.actions());
             format!("; allow the function's role {actions} on `{name}`")
@@ -221,7 +197,17 @@ fn key_of(table: &Table) -> String {
 
 /// Credentials that can't be had are an error of the provider's, or none is set: which has no type of its own.
 fn never_sent(error: &(dyn Error + 'static), at: &str) -> Failure {
+    if let Some(unset) = unset(error) {
+        return Failure::new(FailureKind::Rejected, format!("{at} was not sent: {unset}"));
+    }
     let said = said(error);
+    let said = if said.contains("no credentials found in chain") {
+        "none were found in variables, a profile, a web identity, a container or an instance".to_owned()
+    } else if said.ends_with("the credential provider was not enabled") {
+        "the profile that was named has none, or is not there".to_owned()
+    } else {
+        said
+    };
     if caused_by::<CredentialsError>(error) || said.contains("identity") {
         let message = format!(
             "{at} was not sent for lack of credentials: {said}; on Lambda the function's role provides them, elsewhere \
@@ -231,6 +217,23 @@ fn never_sent(error: &(dyn Error + 'static), at: &str) -> Failure {
     }
     let message = format!("{at} was not sent: {said}; check `AWS_REGION`, the endpoint and the table's name");
     Failure::new(FailureKind::Rejected, message)
+}
+
+/// What is missing or wrong among the settings, where the SDK says so in words that are its own or with the whole request.
+fn unset(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let said = chain(error, MAX_MESSAGE);
+    if said.contains("Missing Region") {
+        Some("no Region is set: set `AWS_REGION`")
+    } else if said.contains("field: `region`") {
+        Some("the Region is none: set `AWS_REGION` to one's name, such as `eu-central-1`")
+    } else if said.contains("failed to apply endpoint") {
+        Some(
+            "the endpoint is no URL: let `AWS_ENDPOINT_URL_DYNAMODB` or `AWS_ENDPOINT_URL` begin with `https://` or \
+             `http://` and a host, or take them out",
+        )
+    } else {
+        None
+    }
 }
 
 /// The cause's own words: the outermost error only says that there was one.

@@ -4,9 +4,10 @@
 //! vouched for by five. So those five are brought along, and the system's are read where they turn out to be needed: behind
 //! a proxy that looks into TLS, in partitions with other authorities, at endpoints that are not Amazon's.
 
+mod roots;
+mod unreached;
+
 use std::error::Error;
-use std::ffi::OsString;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -22,6 +23,9 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_runtime_api::shared::IntoShared;
 use rustls::CertificateError;
+
+use self::roots::Roots;
+pub(crate) use self::unreached::{ROUTE, Unreached, by_proxy, endpoint};
 
 #[cfg(test)]
 mod tests;
@@ -39,7 +43,7 @@ pub(super) struct Trust {
 impl Trust {
     /// Amazon's root certificates before the system's, unless a variable names which they are.
     pub(super) fn from_env() -> Self {
-        Self { by_system: Arc::new(AtomicBool::new(names_roots(|name| std::env::var_os(name)))) }
+        Self { by_system: Arc::new(AtomicBool::new(roots::are_named(|name| std::env::var_os(name)))) }
     }
 
     /// A client with connections of its own; they are closed when its last clone is gone.
@@ -54,12 +58,6 @@ impl Trust {
             Trusting::new(trust.clone(), settings, components).into_shared()
         })
     }
-}
-
-/// Whether a variable says where the root certificates are. An empty one, as templates of functions leave them, says nothing:
-/// no certificate at all would be found there.
-fn names_roots(variable: impl Fn(&str) -> Option<OsString>) -> bool {
-    ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| variable(name).is_some_and(|value| !value.is_empty()))
 }
 
 /// Makes its connector once: its requests all have the same settings.
@@ -95,13 +93,23 @@ impl Trusting {
         self.by_amazon.get_or_init(|| connector(&self.base, TrustStore::empty().with_pem_certificate(AMAZON)))
     }
 
-    fn by_system(&self) -> &Connector {
-        self.by_system.get_or_init(|| connector(&self.base, TrustStore::default()))
+    /// Reads the certificates itself first: the SDK's connector does not tell what is wrong with them.
+    fn by_system(&self) -> Result<&Connector, ConnectorError> {
+        if let Some(made) = self.by_system.get() {
+            return Ok(made);
+        }
+        Roots::read().required()?;
+        Ok(self.by_system.get_or_init(|| connector(&self.base, TrustStore::default())))
     }
 
     async fn send(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
+        let uri = request.uri().to_owned();
+        self.attempt(request).await.map_err(|error| unreached::explained(&uri, error, || Roots::read().told()))
+    }
+
+    async fn attempt(self, request: HttpRequest) -> Result<HttpResponse, ConnectorError> {
         if self.trust.by_system.load(Ordering::Relaxed) {
-            return self.by_system().call(request).await;
+            return self.by_system()?.call(request).await;
         }
         let again = request.try_clone();
         let answer = self.by_amazon().call(request).await;
@@ -110,7 +118,7 @@ impl Trusting {
         if !is_unknown_issuer(error) {
             return answer;
         }
-        let answer = self.by_system().call(again).await;
+        let answer = self.by_system()?.call(again).await;
         if answer.is_ok() && !self.trust.by_system.swap(true, Ordering::Relaxed) {
             tracing::info!(
                 "not Amazon's own certificate but one that this system trusts is at the endpoint, or before it"
@@ -134,14 +142,8 @@ fn connector(base: &ConnectorBuilder, store: TrustStore) -> Connector {
 
 /// Whether the handshake failed for want of a root certificate that vouches for the other side's.
 fn is_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) = error.downcast_ref() {
-            return true;
-        }
-        // An I/O error tells what it is made of, but does not name it as its source.
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
-    }
-    false
+    unreached::causes(error).any(|cause| {
+        let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        cause.downcast_ref::<rustls::Error>().is_some_and(|error| *error == unknown)
+    })
 }

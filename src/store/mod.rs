@@ -37,6 +37,21 @@ pub use state::{
 };
 pub use usage::StoreUsage;
 
+/// A client that believes whom the store believes, and keeps its connections.
+pub(crate) fn https_client() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+    https::Trust::from_env().client()
+}
+
+/// The same, for requests that are seldom made.
+pub(crate) fn https_client_for_credentials() -> aws_smithy_runtime_api::client::http::SharedHttpClient {
+    https::Trust::from_env().client_for_credentials()
+}
+
+/// What an error that came by such a client tells of the way.
+pub(crate) fn unreached(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    https::Unreached::in_error(error).map(ToString::to_string)
+}
+
 /// One lock: where its row is, and what people are told by it while it is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {

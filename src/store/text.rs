@@ -17,11 +17,12 @@ pub(super) fn printable(text: &str, max: usize) -> String {
     bounded(text, max).chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-/// An error and what caused it, each said once.
+/// An error and what caused it, each said once, and what is on several lines on one.
 pub(super) fn chain(error: &dyn Error, max: usize) -> String {
     let mut said: Vec<String> = Vec::new();
     for error in std::iter::successors(Some(error), |&error| error.source()) {
         let text = error.to_string();
+        let text = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
         if !said.last().is_some_and(|last| last.contains(&text)) {
             said.push(text);
         }
@@ -43,5 +44,6 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_a_message() {
         assert_eq!(printable("a\nb\u{1b}[31m", 20), "a\u{fffd}b\u{fffd}[31m");
+        assert_eq!(chain(&std::io::Error::other("first\r\n\n  second\n"), 20), "first second");
     }
 }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use aws_sdk_dynamodb::config::interceptors::{
-    BeforeDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+    AfterDeserializationInterceptorContextRef, BeforeDeserializationInterceptorContextRef,
+    BeforeTransmitInterceptorContextRef,
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
@@ -12,6 +13,8 @@ use aws_smithy_runtime_api::client::interceptors::dyn_dispatch_hint;
 use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
+
+use super::https::endpoint;
 
 /// Notes of one request whether it was ever sent, and its answer's `Date`: before the answer is deserialized, so that it
 /// is seen whether that is a success or an error.
@@ -25,12 +28,18 @@ struct Notes {
     sent: AtomicBool,
     date: OnceLock<u64>,
     consumed: OnceLock<u64>,
+    endpoint: OnceLock<String>,
 }
 
 impl Witness {
     /// Whether the request was handed to a connection, or to one in the making.
     pub(super) fn saw_it_sent(&self) -> bool {
         self.notes.sent.load(Ordering::Relaxed)
+    }
+
+    /// Whom it was handed to.
+    pub(super) fn endpoint(&self) -> Option<&str> {
+        self.notes.endpoint.get().map(String::as_str)
     }
 
     /// The `Date` in seconds since the Unix epoch, if an answer came that had one that serves.
@@ -59,10 +68,11 @@ impl Intercept for Witness {
 
     fn read_before_transmit(
         &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
+        let _ = self.notes.endpoint.set(endpoint(context.request().uri()));
         self.notes.sent.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -78,6 +88,18 @@ impl Intercept for Witness {
             let _ = self.notes.date.set(date);
         }
         Ok(())
+    }
+
+    /// The SDK reads a success without a body as one that says nothing: of a table that has no rows, of a row that is absent.
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let answer = context.response();
+        let empty = answer.body().bytes().is_some_and(|body| body.trim_ascii().is_empty());
+        if empty && answer.status().is_success() { Err("the answer is empty".into()) } else { Ok(()) }
     }
 }
 

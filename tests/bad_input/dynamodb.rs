@@ -32,10 +32,10 @@ fn answer(status: u16, body: impl AsRef<[u8]>) -> Input {
 /// Where an attempt may have landed, a release follows it, up to three times if it is not answered either.
 fn cases() -> Vec<Case<Input>> {
     use Kind::*;
-    const THE_NETWORK: &str = "check the endpoint, name resolution and the function's network";
-    const PROXIES: &str = "check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`) and proxies on the way";
+    const ENDPOINT: &str =
+        "is probably not DynamoDB; check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`, `AWS_ENDPOINT_URL`)";
     vec![
-        case(Empty, answer(200, ""), "StoreUnavailable", PROXIES, 2),
+        case(Empty, answer(200, ""), "StoreUnavailable", ENDPOINT, 4),
         case(Empty, answer(200, "{}"), "StoreUnavailable", "DynamoDB's answer to an applied write", 2),
         case(Empty, answer(400, "{}"), "StoreRejected", "check the endpoint (`AWS_ENDPOINT_URL_DYNAMODB`", 1),
         case(Truncated, answer(200, r#"{"Attributes":{"version":{"N":"#), "StoreUnavailable", "could not be read", 4),
@@ -43,10 +43,10 @@ fn cases() -> Vec<Case<Input>> {
             Truncated,
             Input::Answer(Fault::AnswerAndClose(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{".to_vec())),
             "StoreUnavailable",
-            PROXIES,
+            ENDPOINT,
             4,
         ),
-        case(Truncated, Input::Answer(Fault::Close), "StoreUnavailable", "check the endpoint, name resolution", 4),
+        case(Truncated, Input::Answer(Fault::Close), "StoreUnavailable", "closed the connection without an answer", 4),
         case(Oversized, named(400, "SomethingNew", &"x".repeat(100_000)), "StoreRejected", "xxx…", 1),
         case(
             Oversized,
@@ -57,7 +57,13 @@ fn cases() -> Vec<Case<Input>> {
         ),
         case(WrongType, answer(200, r#"{"Attributes":{"version":{"S":"8"}}}"#), "StoreUnavailable", "is a string", 2),
         case(WrongType, answer(200, "[]"), "StoreUnavailable", "could not be read", 4),
-        case(WrongType, answer(403, "<html>No</html>"), "StoreRejected", "HTTP 403 and without an error's name", 1),
+        case(
+            WrongType,
+            answer(403, "<html>No</html>"),
+            "StoreRejected",
+            "HTTP 403 (application/x-amz-json-1.0) and without an error's name",
+            1,
+        ),
         case(
             WrongVersion,
             named(400, "ConditionalCheckFailedException", "The conditional request failed"),
@@ -76,7 +82,7 @@ fn cases() -> Vec<Case<Input>> {
             WrongVersion,
             Input::Answer(Fault::AnswerAndClose(b"SSH-2.0-x\r\n".to_vec())),
             "StoreUnavailable",
-            THE_NETWORK,
+            "does not speak HTTP",
             4,
         ),
         case(NotUtf8, answer(200, b"{\"Attributes\":{\"\xff\":{}}}"), "StoreUnavailable", "could not be read", 4),

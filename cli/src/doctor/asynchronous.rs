@@ -3,8 +3,8 @@
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::operation::get_function_configuration::GetFunctionConfigurationOutput as Function;
 
-use crate::aws::Refused;
 use crate::finding::Finding;
+use crate::refused::Refused;
 
 /// Unless a function says otherwise.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>

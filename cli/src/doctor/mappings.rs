@@ -6,8 +6,8 @@ use aws_sdk_lambda::Client;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration as Mapping, FunctionResponseType};
 
 use super::queue;
-use crate::aws::Refused;
 use crate::finding::Finding;
+use crate::refused::Refused;
 use crate::text::{safe, span};
 
 pub(super) async fn check(

@@ -10,9 +10,10 @@ use std::time::Duration;
 use aws_sdk_lambda::Client;
 use clap::Args;
 
-use crate::aws::{AwsOptions, Refused};
+use crate::aws::AwsOptions;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::finding;
+use crate::refused::Refused;
 
 /// Check a function: layer, variables, timeout, and what its queues and streams do with a busy key.
 ///
@@ -49,12 +50,12 @@ pub(crate) struct Doctor {
     whole_batch: bool,
 
     #[command(flatten)]
-    aws: AwsOptions,
+    pub(crate) aws: AwsOptions,
 }
 
 impl Doctor {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
-        let config = self.aws.config().await;
+        let config = self.aws.config(&["LAMBDA", "SQS"]).await?;
         let (lambda, sqs) = (Client::new(&config), aws_sdk_sqs::Client::new(&config));
         let answer = lambda.get_function_configuration().function_name(&self.function).send().await;
         let function = match answer.map_err(|error| Refused::of("GetFunctionConfiguration", &error)) {
@@ -64,7 +65,7 @@ impl Doctor {
                 let missing = finding::Finding::problem("function", refused.told, advice);
                 return Ok(finding::tell("function", &self.function, &[missing], json)?);
             }
-            Err(refused) => return Err(Stop::Aws(refused.told)),
+            Err(refused) => return Err(refused.into()),
         };
         let wanted = function::Wanted { layer: &self.layer, reserve: self.reserve, max_wait: self.max_wait };
         let mut findings = function::check(&wanted, &function);

@@ -7,8 +7,8 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::Value;
 
-use crate::aws::Refused;
 use crate::finding::Finding;
+use crate::refused::Refused;
 use crate::text::span;
 
 /// What AWS asks for: the visibility timeout at least six times the function's, and at least five receives.

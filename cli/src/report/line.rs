@@ -69,6 +69,8 @@ pub(crate) enum Event {
     /// In mode `observe`, by the layer: what `enforce` would have done.
     WouldHaveWaited,
     WouldHaveRefused {
+        /// The error's type, as a caller would have had it; older layers tell none.
+        kind: Option<String>,
         reason: String,
     },
     WouldHaveRunUnlocked,
@@ -173,7 +175,7 @@ fn observation(observed: &str, fields: &Fields<'_>) -> Option<Event> {
             Event::WouldHaveWaited
         }
         "the invocation would have been refused" | "the lease would have been waited for or refused" => {
-            Event::WouldHaveRefused { reason: reason() }
+            Event::WouldHaveRefused { kind: fields.text("error_type"), reason: reason() }
         }
         "the invocation would have run unlocked" => Event::WouldHaveRunUnlocked,
         "the lease was lost" => Event::WouldHaveLost,
@@ -221,7 +223,8 @@ mod tests {
         };
         let event = |message| of(message).unwrap().event;
         assert_eq!(event("the invocation would have waited for the lease"), Event::WouldHaveWaited);
-        assert_eq!(event("the invocation would have been refused"), Event::WouldHaveRefused { reason: "busy".into() });
+        let refused = Event::WouldHaveRefused { kind: None, reason: "busy".into() };
+        assert_eq!(event("the invocation would have been refused"), refused);
         assert_eq!(event("the invocation would have run unlocked"), Event::WouldHaveRunUnlocked);
         assert_eq!(event("the lease was lost"), Event::WouldHaveLost);
         assert_eq!(of("something new"), None);

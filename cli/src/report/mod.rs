@@ -4,6 +4,7 @@ mod find;
 mod line;
 mod metrics;
 mod object;
+mod refusals;
 mod spread;
 mod summary;
 mod tally;
@@ -47,7 +48,7 @@ Examples:
 1 if leases were lost; 2 if no line was one of leasehold's. Lines of leasehold's that can't be read are counted and told."))]
 pub(crate) struct Report {
     /// The lease's length, by which renewals are estimated where there are no lines of metrics.
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::options::duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = crate::options::lease)]
     lease: Duration,
 
     #[command(flatten)]

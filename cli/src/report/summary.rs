@@ -180,7 +180,8 @@ pub(super) fn document(read: &Read, items: &[Item; 3], keys: usize) -> Value {
         },
         "reasons": { "failed": events.failed, "released": events.released, "lost": events.lost },
         "observe": {
-            "would_have_waited": events.would_have_waited, "would_have_refused": events.would_have_refused,
+            "would_have_waited": events.would_have_waited, "would_have_refused": events.would_have_refused.times(),
+            "refused_examples": events.would_have_refused.examples(),
             "would_have_run_unlocked": events.would_have_run_unlocked, "would_have_lost": events.would_have_lost,
         },
         "contended_keys": contended, "keys_left_out": events.keys_left_out,

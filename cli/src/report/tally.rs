@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::line::{Event, Line};
+use super::refusals::Refusals;
 use super::spread::Spread;
 
 /// More keys than this are counted together: memory has an end, and so has a report.
@@ -32,7 +33,7 @@ pub(super) struct Tally {
     pub(super) held: Spread,
     pub(super) lost: BTreeMap<String, u64>,
     pub(super) would_have_waited: u64,
-    pub(super) would_have_refused: BTreeMap<String, u64>,
+    pub(super) would_have_refused: Refusals,
     pub(super) would_have_run_unlocked: u64,
     pub(super) would_have_lost: u64,
     keys: HashMap<String, KeyTally>,
@@ -100,7 +101,7 @@ impl Tally {
             Event::LeftToExpire { .. } => self.left_to_expire += 1,
             Event::Lost { reason, .. } => count(&mut self.lost, &reason),
             Event::WouldHaveWaited => self.would_have_waited += 1,
-            Event::WouldHaveRefused { reason } => count(&mut self.would_have_refused, &reason),
+            Event::WouldHaveRefused { kind, reason } => self.would_have_refused.add(kind, reason),
             Event::WouldHaveRunUnlocked => self.would_have_run_unlocked += 1,
             Event::WouldHaveLost => self.would_have_lost += 1,
         }

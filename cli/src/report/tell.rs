@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::spread::Spread;
 use super::summary::{Read, Summary, first, last};
-use super::tally::{Tally, total};
+use super::tally::Tally;
 use crate::output;
 use crate::prices::{Item, usd};
 use crate::text::{count, cut, safe, span};
@@ -96,15 +96,18 @@ fn counts(read: &Read, summary: &Summary<'_>) -> io::Result<()> {
 }
 
 fn observed(events: &Tally) -> io::Result<()> {
-    let refused = total(&events.would_have_refused);
+    let refused = events.would_have_refused.total();
     let (waited, unlocked, lost) = (events.would_have_waited, events.would_have_run_unlocked, events.would_have_lost);
     if waited + refused + unlocked + lost == 0 {
         return Ok(());
     }
     let (waited, refused, unlocked, lost) = (count(waited), count(refused), count(unlocked), count(lost));
     line("observe", &format!("would have let {waited} wait, refused {refused}, run {unlocked} unlocked, lost {lost}"))?;
-    for (reason, times) in &events.would_have_refused {
-        line("", &format!("{:>7}  {}", count(*times), cut(reason, 120)))?;
+    for (kind, of) in events.would_have_refused.by_number() {
+        line("", &format!("{:>7}  {}", count(of.times), cut(kind, 120)))?;
+        for (at, example) in of.examples.iter().enumerate() {
+            line("", &format!("{:>7}  {} {}", "", if at == 0 { "as" } else { "  " }, cut(example, 160)))?;
+        }
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use clap::Args;
 use super::permissions::{self, Tried};
 use super::schema;
 use super::ttl::{self, Ttl};
-use crate::aws::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::finding::{self, Finding, Status};
 use crate::options::{Chosen, TableOptions};
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// Check a lock table: key, TTL, billing, replicas, restore, clock, permissions.
@@ -28,8 +28,12 @@ Examples:
 1 with a problem; warnings and what could not be looked at change nothing, but 3 if nothing at all could be looked at."))]
 pub(crate) struct Check {
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
+
+/// What only something else than DynamoDB answers.
+const NO_TABLE: &str = "DescribeTable was answered without a table: what answers at the endpoint is not DynamoDB; look at \
+                        --endpoint-url, AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL";
 
 impl Check {
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
@@ -37,25 +41,24 @@ impl Check {
         let client = Client::new(&config);
         let name = chosen.table.name.clone();
         let mut findings = Vec::new();
-        match client
-            .describe_table()
-            .table_name(&name)
-            .send()
-            .await
-            .map_err(|error| Refused::of("DescribeTable", &error))
-        {
+        let answer = client.describe_table().table_name(&name).send().await;
+        match answer.map_err(|error| Refused::of("DescribeTable", &error)) {
             Ok(output) => match output.table {
                 Some(found) => describe(&chosen, &found, &mut findings),
-                None => findings.push(Finding::unknown("table", "DescribeTable was answered without a table")),
+                // DynamoDB describes a table or refuses.
+                None => return Err(Stop::Aws(NO_TABLE.to_owned())),
             },
             Err(refused) if refused.is("ResourceNotFoundException") => {
+                let region = config.region().map_or_else(String::new, |region| format!(" {region}"));
                 let advice = format!(
-                    "create it with `leaseholdctl table create {}`, or correct the name or the Region",
+                    "create it with `leaseholdctl table create {}`, or correct the name, the Region or the profile",
                     chosen.as_options()
                 );
-                findings.push(Finding::problem("table", "there is no such table in this account and Region", advice));
+                let told = format!("there is no such table in this account and Region{region}");
+                findings.push(Finding::problem("table", told, advice));
                 return Ok(finding::tell("table", &name, &findings, json)?);
             }
+            Err(refused) if refused.for_all => return Err(refused.into()),
             Err(refused) => findings.push(Finding::unknown("table", refused.told)),
         }
         let swept = ttl::look(&client, &name).await;
@@ -76,11 +79,12 @@ impl Check {
             |ahead| ahead.finding(),
         ));
         findings.extend(permissions);
+        let ended = finding::tell("table", &name, &findings, json)?;
         if findings.iter().all(|finding| finding.status == Status::Unknown) {
-            finding::tell("table", &name, &findings, json)?;
-            return Err(Stop::Aws("nothing could be looked at".to_owned()));
+            let stop = Stop::Aws("nothing could be looked at".to_owned());
+            return Err(if json { Stop::Told(Box::new(stop)) } else { stop });
         }
-        Ok(finding::tell("table", &name, &findings, json)?)
+        Ok(ended)
     }
 }
 
@@ -92,7 +96,7 @@ pub(crate) async fn facts(chosen: &Chosen, client: &Client) -> Vec<Finding> {
     match answer.map_err(|error| Refused::of("DescribeTable", &error)) {
         Ok(output) => match output.table {
             Some(found) => describe(chosen, &found, &mut findings),
-            None => findings.push(Finding::unknown("table", "DescribeTable was answered without a table")),
+            None => findings.push(Finding::unknown("table", NO_TABLE)),
         },
         Err(refused) if refused.is("ResourceNotFoundException") => {
             findings.push(Finding::problem("table", refused.told, "deploy the stack anew: its table is gone"));

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::{schema, ttl};
-use crate::aws::Refused;
 use crate::ended::{Ended, STATUS, Stop};
 use crate::options::{Chosen, TableOptions};
 use crate::output::{self, Progress};
+use crate::refused::Refused;
 use crate::text::{safe, span};
 
 /// How long a new table may take.
@@ -58,7 +58,7 @@ pub(crate) struct Create {
     deletion_protection: bool,
 
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -128,7 +128,7 @@ impl Create {
         match request.send().await.map_err(|error| Refused::of("CreateTable", &error)) {
             Ok(_) => Ok(true),
             Err(refused) if refused.is("ResourceInUseException") => Ok(false),
-            Err(refused) => Err(Stop::Aws(refused.told)),
+            Err(refused) => Err(refused.into()),
         }
     }
 
@@ -183,11 +183,11 @@ impl Create {
     }
 
     async fn ttl(&self, client: &Client, chosen: &Chosen, notes: &mut Vec<String>) -> Result<String, Stop> {
-        let (name, aws) = (&chosen.table.name, |refused: Refused| Stop::Aws(refused.told));
-        let found = ttl::look(client, name).await.map_err(aws)?;
+        let name = &chosen.table.name;
+        let found = ttl::look(client, name).await?;
         match &found {
             ttl::Ttl::Off if ttl::is_wanted(chosen.format) => {
-                ttl::switch_on(client, name).await.map_err(aws)?;
+                ttl::switch_on(client, name).await?;
                 return Ok(format!("on `{}`", ttl::ATTRIBUTE));
             }
             ttl::Ttl::On(attribute) if attribute != ttl::ATTRIBUTE && ttl::is_wanted(chosen.format) => {
@@ -253,7 +253,7 @@ async fn ready(client: &Client, table: &str) -> Result<TableDescription, Stop> {
     let mut progress = Progress::new();
     loop {
         let answer = client.describe_table().table_name(table).send().await;
-        let output = answer.map_err(|error| Stop::Aws(Refused::of("DescribeTable", &error).told))?;
+        let output = answer.map_err(|error| Refused::of("DescribeTable", &error))?;
         let Some(described) = output.table else {
             return Err(Stop::Aws("DescribeTable was answered without a table".to_owned()));
         };

@@ -9,6 +9,7 @@ mod ttl;
 
 use clap::Subcommand;
 
+use crate::aws::AwsOptions;
 use crate::ended::{Ended, Stop};
 
 /// Make a lock table, or check one that is there.
@@ -19,6 +20,14 @@ pub(crate) enum Table {
 }
 
 impl Table {
+    /// As whom it asks AWS.
+    pub(crate) fn aws(&self) -> &AwsOptions {
+        match self {
+            Self::Create(create) => &create.table.aws,
+            Self::Check(check) => &check.table.aws,
+        }
+    }
+
     pub(crate) async fn run(&self, json: bool) -> Result<Ended, Stop> {
         match self {
             Self::Create(create) => create.run(json).await,

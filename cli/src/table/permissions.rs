@@ -12,9 +12,10 @@ use leasehold::protocol::{FailureKind, Format, HolderInfo, Outcome, OwnerId, Req
 use leasehold::store::{DynamoDb, Lock, Scan, Store as _};
 
 use super::clock::Ahead;
-use crate::aws::{PATIENCE, Refused};
+use crate::aws::PATIENCE;
 use crate::finding::Finding;
 use crate::options::Chosen;
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// What came of all of them.

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{TimeToLiveDescription, TimeToLiveSpecification, TimeToLiveStatus};
 use leasehold::protocol::Format;
 
-use crate::aws::Refused;
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// The attribute that free rows of `leasehold/1` have, in epoch seconds.
@@ -43,8 +43,7 @@ fn read(described: &TimeToLiveDescription) -> Ttl {
 /// Switches it on. Needs `dynamodb:UpdateTimeToLive`.
 pub(super) async fn switch_on(client: &Client, table: &str) -> Result<(), Refused> {
     let specification = TimeToLiveSpecification::builder().attribute_name(ATTRIBUTE).enabled(true).build();
-    let specification =
-        specification.map_err(|error| Refused { code: None, told: format!("UpdateTimeToLive: {error}") })?;
+    let specification = specification.map_err(|error| Refused::unsent("UpdateTimeToLive", &error))?;
     let sent = client.update_time_to_live().table_name(table).time_to_live_specification(specification).send().await;
     sent.map(drop).map_err(|error| Refused::of("UpdateTimeToLive", &error))
 }

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::log_tail::Report;
 use super::stack::{Deployed, Role};
-use crate::aws::Refused;
+use crate::refused::Refused;
 
 /// Longer than any function of the stack may take, and its environment's start.
 const PATIENCE: Duration = Duration::from_secs(90);

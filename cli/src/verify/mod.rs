@@ -80,7 +80,7 @@ pub(crate) struct Verify {
     thaw_after: Duration,
 
     #[command(flatten)]
-    aws: AwsOptions,
+    pub(crate) aws: AwsOptions,
 }
 
 /// What goes on by itself where this command is interrupted.
@@ -101,13 +101,19 @@ impl Verify {
 
     async fn all(&self, json: bool, under_way: &UnderWay) -> Result<Ended, Stop> {
         let chosen = self.chosen()?;
+        if self.list && json {
+            let scenes: Vec<_> =
+                chosen.iter().map(|scene| json!({ "scene": scene.name, "title": scene.title })).collect();
+            output::document(&json!({ "scenes": scenes }))?;
+            return Ok(Ended::Fine);
+        }
         if self.list {
             for scene in &chosen {
                 output::line(&format!("{:<16} {}", scene.name, scene.title))?;
             }
             return Ok(Ended::Fine);
         }
-        let config = self.aws.config().await;
+        let config = self.aws.config(&["CLOUDFORMATION", "LAMBDA", "DYNAMODB"]).await?;
         let deployed = Deployed::find(self.stack.as_deref().unwrap_or_default(), &config).await?;
         under_way.stack.replace(Some(deployed.clone()));
         let mut progress = Progress::new();
@@ -130,7 +136,8 @@ impl Verify {
         } else {
             print(&deployed, &played, &used)?;
         }
-        ended(&played)
+        // The document tells it already.
+        ended(&played).map_err(|stop| if json { Stop::Told(Box::new(stop)) } else { stop })
     }
 
     fn chosen(&self) -> Result<Vec<&'static Scene>, Stop> {

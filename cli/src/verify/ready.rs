@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep};
 
 use super::invoke::Invoker;
 use super::stack::{Deployed, Role};
-use crate::aws::Refused;
 use crate::doctor::function::{self, Wanted};
 use crate::ended::Stop;
 use crate::finding::{Finding, Status};
 use crate::options::Chosen;
+use crate::refused::Refused;
 use crate::table::check;
 
 /// How long a function that was just made may take to be ready.
@@ -43,7 +43,7 @@ impl Ready {
         let mut ready = Self { findings: check::facts(&chosen, dynamodb).await, memory: BTreeMap::new() };
         let wanted = Wanted { layer: "leasehold", reserve: Some(RESERVE), max_wait: None };
         for role in Role::ALL {
-            let function = configuration(deployed, invoker, role).await.map_err(|refused| Stop::Aws(refused.told))?;
+            let function = configuration(deployed, invoker, role).await?;
             ready.memory.insert(role, function.memory_size().map_or(128.0, f64::from));
             let mut found = function::check(&wanted, &function);
             found.retain(|finding| finding.status != Status::Ok);

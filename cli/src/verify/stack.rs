@@ -6,8 +6,8 @@ use std::fmt;
 use aws_config::SdkConfig;
 use aws_sdk_cloudformation::Client;
 
-use crate::aws::Refused;
 use crate::ended::Stop;
+use crate::refused::Refused;
 use crate::text::safe;
 
 /// What a function of the stack is there for. The program is the same; timeout, memory and lease differ.
@@ -71,9 +71,7 @@ impl Deployed {
     ///
     /// [`Stop::Usage`] where there is no such stack, or it is another's; [`Stop::Aws`] where CloudFormation refuses.
     pub(super) async fn find(stack: &str, config: &SdkConfig) -> Result<Self, Stop> {
-        let Some(region) = config.region().map(ToString::to_string) else {
-            return Err(Stop::Usage("no Region is set: give --region, or set AWS_REGION".to_owned()));
-        };
+        let region = config.region().map(ToString::to_string).unwrap_or_default();
         let answer = Client::new(config).describe_stacks().stack_name(stack).send().await;
         let output = match answer.map_err(|error| Refused::of("DescribeStacks", &error)) {
             Ok(output) => output,
@@ -84,7 +82,7 @@ impl Deployed {
                     refused.told
                 )));
             }
-            Err(refused) => return Err(Stop::Aws(refused.told)),
+            Err(refused) => return Err(refused.into()),
         };
         let Some(found) = output.stacks().first() else {
             return Err(Stop::Aws("DescribeStacks was answered without a stack".to_owned()));

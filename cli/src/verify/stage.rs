@@ -12,8 +12,8 @@ use serde_json::json;
 use super::invoke::{FunctionError, Invocation, Invoker};
 use super::row::{self, Holder, State, Watch};
 use super::stack::Role;
-use crate::aws::Refused;
 use crate::ended::Stop;
+use crate::refused::Refused;
 use crate::text::{cut, span};
 
 /// How long who comes next holds the key: long enough for the row to be looked at.

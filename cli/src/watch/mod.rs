@@ -43,11 +43,11 @@ pub(crate) struct Watch {
     prefix: String,
 
     /// How long after one look the next one begins.
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = crate::options::duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = crate::options::pause)]
     every: Duration,
 
     /// End after this many looks.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     looks: Option<u64>,
 
     /// Print lines also on a terminal.
@@ -63,7 +63,7 @@ pub(crate) struct Watch {
     consistent: bool,
 
     #[command(flatten)]
-    table: TableOptions,
+    pub(crate) table: TableOptions,
 }
 
 /// What is watched.

@@ -1,5 +1,7 @@
 //! `table check`: good tables, and each thing that can be wrong with one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use leasehold::protocol::Format;
@@ -143,9 +145,18 @@ async fn replicas_and_restores_are_warned_of() {
     assert_found(&told, "TTL", "warning", "off");
 }
 
+/// One reason is told once, not by each of a dozen checks.
 #[test]
-fn where_nothing_can_be_looked_at_the_status_is_3() {
-    let url = stand_in::start(|_| stand_in::error(400, "UnrecognizedClientException", "no such credentials"));
+fn credentials_that_do_not_serve_end_it_at_the_first_request() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let url = stand_in::start(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        stand_in::error(400, "ExpiredTokenException", "The security token included in the request is expired")
+    });
     let ran = run(&["table", "check", "--table", "locks", "--endpoint-url", &url]).ended(3);
-    assert!(ran.err.contains("nothing could be looked at"), "{}", ran.err);
+    for part in ["ExpiredTokenException: The security token", "aws sso login", "asked with --endpoint-url http://127"] {
+        assert!(ran.err.contains(part), "{part:?} is missing in {}", ran.err);
+    }
+    assert_eq!((ran.out.as_str(), asked.load(Ordering::Relaxed)), ("", 1));
 }

@@ -49,6 +49,33 @@ async fn another_version_frees_nothing() {
 }
 
 #[tokio::test]
+async fn why_a_version_frees_nothing_is_told_by_what_it_is() {
+    let stage = Stage::new().await;
+    let mut held = stage.take("orders:1", LEASE).await;
+    let old = held.version.to_string();
+    stage.renew("orders:1", &mut held).await;
+    for (version, says) in [
+        (old.as_str(), "it was renewed, so its holder is alive"),
+        ("9000000000000000000", "and never was at 9000000000000000000: is this the key, the table"),
+        ("abc", "\"abc\" is no version of this format"),
+    ] {
+        stage.run(&["free", "orders:1", "--if-version", version]).ended(1).says(&["nothing was freed", says]);
+    }
+}
+
+#[tokio::test]
+async fn keys_that_no_lock_can_have_are_no_questions_for_dynamodb() {
+    let stage = Stage::new().await;
+    let long = "k".repeat(2_049);
+    for (key, says) in [("", "the key is empty"), (long.as_str(), "2049 bytes")] {
+        for command in [vec!["free", key, "--if-version", "1"], vec!["show", key]] {
+            let ran = stage.run(&command).ended(2);
+            assert!(ran.err.contains(says), "{}", ran.err);
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_nobody_holds_can_not_be_freed() {
     let stage = Stage::new().await;
     stage.run(&["free", "orders:1", "--if-version", "1"]).ended(1).says(&["nothing was freed", "there is no row"]);

@@ -1,5 +1,6 @@
 //! `list` on small tables; `crowd` has the large one.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use leasehold::protocol::Format;
@@ -7,8 +8,9 @@ use leasehold::session::Table;
 use leasehold_sandbox::LockTable;
 use leasehold_sandbox::faults::{Answer, Fault, FaultProxy};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
-use crate::stage::{Stage, run, s};
+use crate::stage::{LONG, Ran, Stage, program, run, s};
 
 const LEASE: Duration = Duration::from_secs(30);
 
@@ -74,6 +76,57 @@ async fn rows_of_others_and_broken_ones_are_told_and_nothing_of_them_reaches_the
     ran.says(&["foreign", "malformed", "evil\\u{1b}]0;owned", "2 that can't be used"]);
     // JSON has the key as it is.
     assert_eq!(keys(&stage.run(&["list", "--json"]).ended(1).json()), ["broken", evil]);
+}
+
+#[tokio::test]
+async fn keys_of_any_characters_and_lengths_are_told_in_columns() {
+    let stage = Stage::new().await;
+    let long = "k".repeat(2_000);
+    for key in ["日本語", " blank ", "e\u{301}\u{fe0f}", &long] {
+        stage.take(key, LEASE).await;
+    }
+    let ran = stage.run(&["list"]).ended(0);
+    let function = |key: &str| {
+        let line = ran.out.lines().find(|line| line.starts_with(key)).unwrap_or_else(|| panic!("{key}: {}", ran.out));
+        UnicodeWidthStr::width(line.split("ship-orders").next().unwrap())
+    };
+    assert_eq!(function("日本語"), function("\\u{20}blank\\u{20}"), "{}", ran.out);
+    assert_eq!(function("日本語"), function("e\u{301}\\u{fe0f}"), "{}", ran.out);
+    assert!(ran.out.lines().all(|line| line.chars().count() < 500), "{}", ran.out);
+    assert!(keys(&stage.run(&["list", "--json"]).ended(0).json()).contains(&long.as_str()), "JSON has it whole");
+}
+
+/// A page that never comes, and Ctrl-C: what was printed by then is told as a part.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn interrupted_it_says_that_the_list_is_not_whole() {
+    let stage = Stage::new().await;
+    for json in [true, false] {
+        let proxy = FaultProxy::start(stage.dynamodb.url()).unwrap();
+        let held = proxy.inject_where(1, |_| Some(Fault::HoldRequest));
+        let list = ["list", "--table", "locks", "--endpoint-url", proxy.url()];
+        let mut command = program(&[&list[..], if json { &["--json"] } else { &[] }].concat());
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let ended = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+        held.reached(LONG).await.unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let ran = Ran::of(ended.await.unwrap()).ended(130);
+        assert!(ran.err.contains("interrupted: the list is not whole"), "{}", ran.err);
+        if json {
+            assert_eq!(ran.json()["error"]["status"], 130);
+        }
+    }
+}
+
+#[test]
+fn an_output_that_is_full_is_told_and_one_that_nobody_reads_is_not() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = Ran::of(program(&["cost"]).stdout(full).output().unwrap()).ended(2);
+    assert!(ran.err.contains("the output can't be written"), "{}", ran.err);
+    let (read, write) = std::io::pipe().unwrap();
+    drop(read);
+    let ran = Ran::of(program(&["cost", "--json"]).stdout(write).output().unwrap()).ended(0);
+    assert_eq!(ran.err, "");
 }
 
 #[tokio::test]

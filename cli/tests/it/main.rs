@@ -9,6 +9,7 @@ mod doctoring;
 mod freeing;
 mod listing;
 mod pty;
+mod reaching;
 mod reporting;
 mod showing;
 mod stage;

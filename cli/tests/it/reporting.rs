@@ -204,7 +204,7 @@ fn numbers_that_nothing_adds_up_to_are_reported_as_far_as_numbers_go() {
                           "WriteUnits": f64::MAX });
     let metrics: String = [0, 1, most].iter().map(|line| metrics_at(*line, counts.clone())).collect();
     for (text, field) in [(&events, "waits"), (&metrics, "waits")] {
-        let told = run_with_input(&["report", "--json", "--lease", "1ms"], text).ended(0).json();
+        let told = run_with_input(&["report", "--json", "--lease", "500ms"], text).ended(0).json();
         assert_eq!(told[field]["max_ms"], most, "{told:#}");
         let ran = run_with_input(&["report"], text).ended(0);
         assert!(!ran.out.contains("NaN") && !ran.out.contains("inf"), "{}", ran.out);
@@ -216,6 +216,26 @@ fn metrics_at(line: u64, members: Value) -> String {
     let mut members = members;
     members.as_object_mut().unwrap().insert("Line".to_owned(), line.into());
     metrics(1, members)
+}
+
+/// Each message names its key and its times: grouped by them, a report of a busy table would be its log over again.
+#[test]
+fn what_observe_would_have_refused_is_grouped_by_kind_with_examples() {
+    let refused = |kind: &str, n: u64| {
+        let kind = if kind.is_empty() { String::new() } else { format!(r#""error_type":"{kind}","#) };
+        format!(
+            r#"{{"message":"observed: the invocation would have been refused",{kind}"error":"`orders:{n}` is held\u001b[31m","target":"leasehold::layer::watch"}}"#
+        ) + "\n"
+    };
+    let input: String = (0..40).map(|n| refused("LeaseBusy", n) + &refused("", n)).collect();
+    let told = run_with_input(&["report", "--json"], &input).ended(0).json();
+    assert_eq!(told["observe"]["would_have_refused"], json!({ "LeaseBusy": 40, "`…` is …": 40 }));
+    let examples = &told["observe"]["refused_examples"]["LeaseBusy"];
+    assert_eq!(examples[0], "`orders:0` is held\u{1b}[31m", "{told:#}");
+    assert_eq!(examples.as_array().unwrap().len(), 3, "{told:#}");
+    let ran = run_with_input(&["report"], &input).ended(0);
+    assert!(!ran.out.contains('\u{1b}') && !ran.out.contains("orders:7"), "{}", ran.out);
+    ran.says(&["refused 80", "40  LeaseBusy", "as `orders:0` is held\\u{1b}"]);
 }
 
 #[test]

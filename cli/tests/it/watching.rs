@@ -94,6 +94,9 @@ async fn as_lines_for_people_it_ends_after_its_looks() {
     let stage = Stage::new().await;
     stage.take("orders:1", LEASE).await;
     stage.run(&["watch", "--looks", "2", "--every", "10ms"]).ended(0).says(&["1 held"]);
+    // A scan of the whole table after another without a pause, or none at all, is a slip.
+    stage.run(&["watch", "--every", "0s"]).ended(2);
+    stage.run(&["watch", "--looks", "0"]).ended(2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -1,11 +1,11 @@
 //! `dynamodb`: the embedded DynamoDB by itself, for functions and programs that the sandbox does not run as a Lambda.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, io, process::ExitCode};
 
 use clap::Args;
-use leasehold_sandbox::EmbeddedDynamoDb;
+use leasehold_sandbox::{EmbeddedDynamoDb, Error};
 
-use super::{CommandError, variables};
+use super::{CommandError, names, variables};
 
 /// The port that is used for as long as nobody names one: the one of the local DynamoDBs that people know.
 const USUAL_PORT: u16 = 8000;
@@ -26,7 +26,7 @@ pub(super) struct DynamoDb {
     port: Option<u16>,
 
     /// The lock table that is created.
-    #[arg(long, value_name = "NAME", default_value = "leasehold")]
+    #[arg(long, value_name = "NAME", default_value = "leasehold", value_parser = names::table)]
     table: String,
 
     /// A program to run with it, and its arguments, behind `--`.
@@ -42,7 +42,12 @@ impl DynamoDb {
     /// When the port is taken, the table can't be created, or the program can't be run.
     pub(super) async fn run(self) -> Result<ExitCode, CommandError> {
         let port = self.port.unwrap_or(if self.program.is_empty() { USUAL_PORT } else { 0 });
-        let dynamodb = EmbeddedDynamoDb::start(port)?;
+        let dynamodb = EmbeddedDynamoDb::start(port).map_err(|error| match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::AddrInUse => CommandError::Usage(format!(
+                "the port {port} of 127.0.0.1 is taken: give another --port, or 0 for any that is free"
+            )),
+            error => error.into(),
+        })?;
         dynamodb.tables().create_lock_table(self.table.as_str()).await?;
         let variables = [
             ("AWS_ENDPOINT_URL_DYNAMODB", dynamodb.url()),

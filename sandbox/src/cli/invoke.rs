@@ -1,8 +1,8 @@
 //! `invoke`: a user's own function with a user's own events, its timeline and its responses.
 
 use std::{
-    io::{self, Read, Write},
-    path::{Path, PathBuf},
+    io::{self, Write},
+    path::PathBuf,
     process::ExitCode,
     time::Duration,
 };
@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use leasehold_sandbox::{DynamoDb, Invocation, InvokeOrder, Outcome, Sandbox, SandboxBuilder};
 
 use super::{
-    CommandError, FAILED, duration, failures, follow, items,
+    CommandError, FAILED, duration, events, failures, follow, items, names,
     programs::{Function, Programs},
     rows,
 };
@@ -103,11 +103,11 @@ pub(super) struct Invoke {
     variables: Vec<(String, String)>,
 
     /// A DynamoDB endpoint to use in place of the embedded one. Credentials are taken from this command's environment.
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = names::endpoint)]
     endpoint_url: Option<String>,
 
     /// The lock table, given to function and extension as LEASEHOLD_TABLE. The embedded DynamoDB always has it.
-    #[arg(long, value_name = "NAME", default_value = "leasehold")]
+    #[arg(long, value_name = "NAME", default_value = "leasehold", value_parser = names::table)]
     table: String,
 
     /// Create the table at --endpoint-url too, if it isn't there.
@@ -165,7 +165,7 @@ enum Order {
 
 impl Invoke {
     pub(super) async fn run(self, colour: bool) -> Result<ExitCode, CommandError> {
-        let events = self.event.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
+        let events = self.event.iter().map(|path| events::read(path)).collect::<Result<Vec<_>, _>>()?;
         let function = match (&self.function, &self.example) {
             (Some(function), _) => Function::Binary(function),
             (None, Some(name)) => Function::Example(name),
@@ -281,21 +281,6 @@ fn report(outcomes: &[Outcome]) -> Result<ExitCode, CommandError> {
     }
     writeln!(io::stderr(), "{failed} of {} invocations failed", outcomes.len())?;
     Ok(ExitCode::from(FAILED))
-}
-
-/// An event has to be JSON: Lambda takes nothing else.
-fn read(path: &Path) -> Result<String, CommandError> {
-    let from = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
-    let mut text = String::new();
-    let read = if path.as_os_str() == "-" {
-        io::stdin().read_to_string(&mut text)
-    } else {
-        std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
-    };
-    read.map_err(|error| CommandError::Usage(format!("the event {from} could not be read: {error}")))?;
-    let parsed: Result<serde::de::IgnoredAny, _> = serde_json::from_str(&text);
-    parsed.map_err(|error| CommandError::Usage(format!("the event {from} is no JSON: {error}")))?;
-    Ok(text)
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -19,7 +19,7 @@ pub(super) struct Items {
 pub(super) fn parse(text: &str) -> Result<Items, String> {
     match text.split_once('=') {
         Some((table, file)) if !table.is_empty() && !file.is_empty() => {
-            Ok(Items { table: table.to_owned(), file: file.to_owned() })
+            Ok(Items { table: super::names::table(table)?, file: file.to_owned() })
         }
         _ => Err(format!("{text:?} is no TABLE=FILE")),
     }

@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use leasehold_sandbox::{EmbeddedDynamoDb, LambdaApi, Stack};
 
-use super::{CommandError, variables};
+use super::{CommandError, names, variables};
 
 /// Serve a stack's functions by Lambda's own API, with an embedded DynamoDB, to programs that invoke them.
 #[derive(Debug, Args)]
@@ -30,7 +30,7 @@ pub(super) struct Serve {
     stack: PathBuf,
 
     /// The lock table that is created.
-    #[arg(long, value_name = "NAME", default_value = "leasehold")]
+    #[arg(long, value_name = "NAME", default_value = "leasehold", value_parser = names::table)]
     table: String,
 
     /// A program to run with it, and its arguments, behind `--`.

@@ -5,14 +5,16 @@ use std::collections::HashMap;
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::{
     Client,
-    config::Credentials,
-    error::{DisplayErrorContext, SdkError},
+    config::{Credentials, http::HttpResponse},
+    error::{ProvideErrorMetadata, SdkError},
     operation::create_table::CreateTableError,
     types::{
         AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-        TimeToLiveSpecification,
+        TableDescription, TimeToLiveSpecification,
     },
 };
+
+use leasehold::operator;
 
 use crate::Error;
 
@@ -74,7 +76,9 @@ impl Tables {
 
     /// A client of its own, to ask what isn't offered here. Without an endpoint it asks AWS.
     pub async fn client(&self) -> Client {
-        let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12()).region(Region::new(self.region.clone()));
+        let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+            .region(Region::new(self.region.clone()))
+            .http_client(operator::https_client());
         if let Some(endpoint) = &self.endpoint {
             loader = loader.endpoint_url(endpoint);
         }
@@ -85,11 +89,11 @@ impl Tables {
         Client::new(&loader.load().await)
     }
 
-    /// Creates a lock table, paid per request, with TTL. One that exists is left as it is.
+    /// Creates a lock table, paid per request, with TTL. One that exists with the same key is left as it is.
     ///
     /// # Errors
     ///
-    /// When DynamoDB refuses or can't be reached.
+    /// When there is a table of that name with another key, when DynamoDB refuses or can't be reached.
     pub async fn create_lock_table(&self, table: impl Into<LockTable>) -> Result<(), Error> {
         let table = table.into();
         let client = self.client().await;
@@ -97,7 +101,7 @@ impl Tables {
         let keys = [(Some(&table.partition_key), KeyType::Hash), (table.sort_key.as_ref(), KeyType::Range)];
         for (name, key_type) in keys {
             let Some(name) = name else { continue };
-            let failed = |error| failed(format!("describe the key {name}"), &error);
+            let failed = |error| unbuilt(format!("describe the key {name}"), error);
             let definition = AttributeDefinition::builder()
                 .attribute_name(name)
                 .attribute_type(ScalarAttributeType::S)
@@ -112,12 +116,12 @@ impl Tables {
             Err(SdkError::ServiceError(error))
                 if matches!(error.err(), CreateTableError::ResourceInUseException(_)) =>
             {
-                return Ok(());
+                return existing(&client, &table).await;
             }
             Err(error) => return Err(failed(format!("create the table {}", table.name), &error)),
         }
         let ttl = TimeToLiveSpecification::builder().attribute_name(&table.ttl).enabled(true).build();
-        let ttl = ttl.map_err(|error| failed("describe the TTL".to_owned(), &error))?;
+        let ttl = ttl.map_err(|error| unbuilt("describe the TTL".to_owned(), error))?;
         let request = client.update_time_to_live().table_name(&table.name).time_to_live_specification(ttl);
         let sent = request.send().await;
         sent.map_err(|error| failed(format!("set the TTL of {}", table.name), &error))?;
@@ -169,6 +173,52 @@ impl Tables {
     }
 }
 
-fn failed(action: String, error: &(impl std::error::Error + 'static)) -> Error {
-    Error::DynamoDb { action, problem: DisplayErrorContext(error).to_string() }
+/// Whether a table that was there already has the key that is asked for.
+async fn existing(client: &Client, table: &LockTable) -> Result<(), Error> {
+    let described = client.describe_table().table_name(&table.name).send().await;
+    let described = described.map_err(|error| failed(format!("describe the table {}", table.name), &error))?;
+    let has = described.table().map(key_of).unwrap_or_default();
+    let sort = table.sort_key.iter().map(|name| format!("sort key `{name}` of type S"));
+    let wanted: Vec<_> =
+        std::iter::once(format!("partition key `{}` of type S", table.partition_key)).chain(sort).collect();
+    if has == wanted {
+        return Ok(());
+    }
+    let (has, wanted) = (has.join(" and "), wanted.join(" and "));
+    let problem = format!("`{}` is there already with the {has}, not the {wanted}; take another name", table.name);
+    Err(Error::Setting { setting: "the table", problem })
+}
+
+fn key_of(table: &TableDescription) -> Vec<String> {
+    let definitions = table.attribute_definitions();
+    let of = |element: &KeySchemaElement| {
+        let role = if *element.key_type() == KeyType::Hash { "partition key" } else { "sort key" };
+        let name = element.attribute_name();
+        let definition = definitions.iter().find(|definition| definition.attribute_name() == name);
+        let of_type = definition.map_or("?", |definition| definition.attribute_type().as_str());
+        format!("{role} `{name}` of type {of_type}")
+    };
+    table.key_schema().iter().map(of).collect()
+}
+
+fn unbuilt(action: String, error: aws_sdk_dynamodb::error::BuildError) -> Error {
+    Error::DynamoDb { action, problem: error.to_string() }
+}
+
+/// What DynamoDB answered, or else where it was looked for in vain, without the SDK's own description of either.
+fn failed<E>(action: String, error: &SdkError<E, HttpResponse>) -> Error
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    let service = error.as_service_error();
+    let problem = match (service.and_then(ProvideErrorMetadata::code), service.and_then(ProvideErrorMetadata::message))
+    {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => operator::unreached(error).unwrap_or_else(|| match error.raw_response() {
+            Some(answer) => format!("what answers is not DynamoDB (HTTP {})", answer.status()),
+            None => std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string),
+        }),
+    };
+    Error::DynamoDb { action, problem }
 }

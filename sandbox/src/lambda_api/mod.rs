@@ -64,8 +64,14 @@ impl LambdaApi {
     ///
     /// # Errors
     ///
-    /// When a program is missing, a setting is wrong, or a port, thread or directory can't be had.
+    /// When a program is missing, two functions have one name, a setting is wrong, or a port, thread or directory can't be had.
     pub async fn start(stack: Stack, dynamodb_url: &str) -> Result<Self, Error> {
+        let mut names: Vec<_> = stack.functions().iter().map(StackFunction::name).collect();
+        names.sort_unstable();
+        if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            let problem = format!("has two functions named {twice}; give each a name of its own");
+            return Err(Error::Setting { setting: "the stack", problem });
+        }
         let executor = OwnedRuntime::new("lambda-api").map_err(Error::io("start the API's threads"))?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let listener = listener.map_err(Error::io("listen on the loopback interface"))?;

@@ -158,7 +158,7 @@ fn dynamodb_is_served_by_itself_until_it_is_interrupted() {
     assert!(invoked.status.success(), "{}", text(&invoked.stderr));
     let second = command(&["dynamodb", "--port", url.rsplit(':').next().unwrap()]).output().unwrap();
     assert_eq!(second.status.code(), Some(2));
-    assert!(text(&second.stderr).contains("listen on 127.0.0.1:"), "{}", text(&second.stderr));
+    assert!(text(&second.stderr).contains("of 127.0.0.1 is taken: give another --port"), "{}", text(&second.stderr));
 
     let pid = rustix::process::Pid::from_child(&serving);
     rustix::process::kill_process(pid, leasehold_sandbox::Signal::INT).unwrap();

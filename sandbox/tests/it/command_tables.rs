@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output, Stdio};
 
+use leasehold_sandbox::LockTable;
+
 use crate::*;
 
 fn invoke(arguments: &[&str]) -> Output {
@@ -102,4 +104,60 @@ fn nothing_is_put_into_a_dynamodb_of_the_users_own() {
         let errors = text(&output.stderr);
         assert!(output.status.code() == Some(2) && errors.contains("cannot be used with"), "{errors}");
     }
+}
+
+fn sandbox(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-sandbox"));
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The status is 2, this is said, and none of it in the SDK's own words.
+fn assert_plain(output: &Output, parts: &[&str]) {
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    for part in parts {
+        assert!(errors.contains(part), "{part} is missing in\n{errors}");
+    }
+    let of_the_sdk = ["DispatchFailure", "ConstructionFailure", "ServiceError", "unhandled", "panicked"];
+    assert!(!of_the_sdk.iter().any(|words| errors.contains(words)) && errors.len() < 900, "{errors}");
+}
+
+#[test]
+fn tables_ports_and_endpoints_that_are_none_are_told_plainly() {
+    let directory = tempfile::tempdir().unwrap();
+    let (event, stack) = (
+        file(&directory, "event.json", "{}"),
+        file(&directory, "stack.json", r#"{"name":"s","functions":[],"outputs":{}}"#),
+    );
+    let long = "x".repeat(256);
+    for name in ["", "ab", "a table", "tab/le", long.as_str()] {
+        let says = ["is no table's name: 3 to 255 letters"];
+        assert_plain(&sandbox(&["serve", "--stack", &stack, "--table", name, "--", "true"]), &says);
+        assert_plain(&sandbox(&["dynamodb", "--port", "0", "--table", name, "--", "true"]), &says);
+        assert_plain(&invoke(&["--event", &event, "--table", name]), &says);
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let says = format!("the port {port} of 127.0.0.1 is taken: give another --port");
+    assert_plain(&sandbox(&["dynamodb", "--port", &port, "--", "true"]), &[&says]);
+    for url in ["", "localhost:8000"] {
+        let output = invoke(&["--event", &event, "--endpoint-url", url, "--create-table"]);
+        assert_plain(&output, &["is no URL of an endpoint"]);
+    }
+    let output = invoke(&["--event", &event, "--endpoint-url", "http://127.0.0.1:9", "--create-table"]);
+    assert_plain(&output, &["create the table leasehold", "nothing listens at http://127.0.0.1:9"]);
+    let twice = r#"{"name":"s","functions":[{"name":"f","program":"/bin/true"},{"name":"f","program":"/bin/true"}],"outputs":{}}"#;
+    let output = sandbox(&["serve", "--stack", &file(&directory, "twice.json", twice), "--", "true"]);
+    assert_plain(&output, &["two functions named f"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_table_that_is_taken_with_another_key_is_told_and_left_as_it_is() {
+    let dynamodb = leasehold_sandbox::EmbeddedDynamoDb::start(0).unwrap();
+    dynamodb.tables().create_lock_table(LockTable::new("taken").partition_key("pk").sort_key("sk")).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let event = file(&directory, "event.json", "{}");
+    let output = invoke(&["--event", &event, "--endpoint-url", dynamodb.url(), "--create-table", "--table", "taken"]);
+    let says = ["`taken` is there already", "partition key `pk` of type S and sort key `sk`", "take another name"];
+    assert_plain(&output, &says);
 }

@@ -12,7 +12,7 @@ use crate::clock::{Now, Wall};
 use crate::protocol::{Failure, FailureKind, HeldRow, Outcome, Request, Row, free_until};
 use crate::session::Table;
 use crate::store::Lock;
-use crate::store::errors::{ROUTE, failure};
+use crate::store::errors::{failure, late};
 use crate::store::row_format::{Expressions, Item, primary_key};
 use crate::store::witness::Witness;
 use crate::store::write::{self, Reply};
@@ -104,7 +104,7 @@ impl DynamoDb {
             .set_expression_attribute_values((!on.values.is_empty()).then_some(on.values))
             .return_consumed_capacity(ReturnConsumedCapacity::Total);
         let sent = request.customize().interceptor(witness.clone()).send();
-        let answer = timeout(limit, sent).await.map_err(|_| late(table, limit))?;
+        let answer = timeout(limit, sent).await.map_err(|_| late(&witness, limit, table))?;
         let output = answer.map_err(|error| failure(&error, &witness, "Scan", table))?;
         let decode = |item: Item| FoundRow {
             key: item.get(&table.key_attribute).and_then(|key| key.as_s().ok()).cloned(),
@@ -132,7 +132,7 @@ impl DynamoDb {
         let request = client.get_item().table_name(&table.name).set_key(Some(primary_key(table, key)));
         let request = request.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
         let sent = request.customize().interceptor(witness.clone()).send();
-        let answer = timeout(limit, sent).await.map_err(|_| late(table, limit))?;
+        let answer = timeout(limit, sent).await.map_err(|_| late(&witness, limit, table))?;
         let output = answer.map_err(|error| failure(&error, &witness, "GetItem", table))?;
         let read_units = output.consumed_capacity().and_then(|consumed| consumed.capacity_units).unwrap_or(0.0);
         let row = format.decode(output.item());
@@ -168,12 +168,7 @@ impl DynamoDb {
             Ok(Reply::Applied { .. }) => Outcome::written(seen.version),
             Ok(Reply::Refused(item)) => Outcome::Refused { row: format.decode(item.as_ref()) },
             Ok(Reply::Failed(failure)) => Outcome::Failed(failure),
-            Err(_) => Outcome::Failed(late(table, limit)),
+            Err(_) => Outcome::Failed(late(&witness, limit, table)),
         }
     }
-}
-
-fn late(table: &Table, limit: Duration) -> Failure {
-    let message = format!("no answer within {} ms from table `{}`{ROUTE}", limit.as_millis(), table.name);
-    Failure::new(FailureKind::Timeout, message)
 }

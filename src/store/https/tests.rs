@@ -1,6 +1,7 @@
 //! Whose certificates are believed, against servers that speak TLS; each client in a process of its own, for the system's
 //! root certificates are read once a process, and `SSL_CERT_FILE` stands for them.
 
+use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -113,12 +114,16 @@ fn outcome(server: &Server, system: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("roots.pem");
     std::fs::write(&file, system).unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "--nocapture", "store::https::tests::child"])
-        .env(URL, &server.url)
-        .env("SSL_CERT_FILE", file)
-        .output()
-        .unwrap();
+    outcome_with(&server.url, &[("SSL_CERT_FILE", file.to_str().unwrap())])
+}
+
+fn outcome_with(url: &str, variables: &[(&str, &str)]) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--ignored", "--exact", "--nocapture", "store::https::tests::child"]);
+    for name in ["SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
+        command.env_remove(name);
+    }
+    let output = command.env(URL, url).envs(variables.iter().copied()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().find_map(|line| line.split_once("outcome: ")).unwrap().1.to_owned()
@@ -140,10 +145,51 @@ fn nobody_is_believed_whom_nobody_vouches_for() {
 }
 
 #[test]
+fn who_is_vouched_for_by_nobody_is_told_with_where_the_certificates_are_from() {
+    let (server, other) = (Server::start("one"), Server::start("another"));
+    let outcome = outcome(&server, &other.authority);
+    for part in [server.url.as_str(), "none of the 1 root certificates of SSL_CERT_FILE (`", "roots.pem`)"] {
+        assert!(outcome.contains(part), "{part:?} is missing in {outcome}");
+    }
+}
+
+#[test]
+fn certificates_that_can_not_be_read_are_told_by_their_variable_and_file() {
+    let server = Server::start("one");
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (missing, garbage, broken, empty) = (path("missing"), path("garbage"), path("broken"), path("empty"));
+    std::fs::write(&garbage, "no certificate").unwrap();
+    std::fs::write(&broken, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n").unwrap();
+    std::fs::create_dir(&empty).unwrap();
+    for (variable, value, says) in [
+        ("SSL_CERT_FILE", &missing, "No such file or directory"),
+        ("SSL_CERT_FILE", &garbage, "no root certificate was found"),
+        ("SSL_CERT_FILE", &broken, "1 that can't be read"),
+        ("SSL_CERT_DIR", &missing, "No such file or directory"),
+        ("SSL_CERT_DIR", &empty, "no root certificate was found"),
+    ] {
+        let outcome = outcome_with(&server.url, &[(variable, value)]);
+        for part in [&format!("{} was not asked", server.url), &format!("{variable} (`{value}`)"), says] {
+            assert!(outcome.contains(part), "{part:?} is missing in {outcome}");
+        }
+    }
+    assert_eq!(*server.requests.lock().unwrap(), 0);
+}
+
+#[test]
+fn a_proxy_is_named_only_where_one_is_set() {
+    let nobody = "https://localhost:9";
+    assert!(!outcome_with(nobody, &[]).contains("proxy"));
+    let outcome = outcome_with(nobody, &[("HTTPS_PROXY", "http://127.0.0.1:9")]);
+    assert!(outcome.contains("a proxy is set by HTTPS_PROXY"), "{outcome}");
+}
+
+#[test]
 fn an_empty_variable_names_no_certificates() {
     for (value, named) in [(None, false), (Some(""), false), (Some("/etc/roots.pem"), true)] {
         for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR"] {
-            let found = names_roots(|name| value.filter(|_| name == variable).map(OsString::from));
+            let found = roots::are_named(|name| value.filter(|_| name == variable).map(OsString::from));
             assert_eq!(found, named, "{variable}={value:?}");
         }
     }
