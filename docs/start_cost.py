@@ -86,7 +86,8 @@ def response(body, headers=()):
 def dynamodb(_method, _path, headers, body):
     operation = headers.get("x-amz-target", "").rpartition(".")[2]
     answer = {}
-    if operation == "UpdateItem" and "_NEW" in body.decode():
+    # `UPDATED_NEW` or `ALL_NEW`: who asks for the row gets as much of it as counts.
+    if operation == "UpdateItem" and json.loads(body).get("ReturnValues") in ("UPDATED_NEW", "ALL_NEW"):
         answer = {"Attributes": {"version": {"N": str(int(time.time() * 1000))}}}
     return response(json.dumps(answer).encode(), ["x-amzn-requestid: 1"])
 
