@@ -232,6 +232,18 @@ async fn refused_credentials_are_asked_for_anew_by_the_same_connections_and_once
     assert_eq!(server.accepted(), accepted, "a connection has nothing to do with credentials");
 }
 
+#[tokio::test]
+async fn credentials_that_are_refused_while_the_connection_is_warmed_are_asked_for_anew() {
+    let expired = Fault::error(400, "ExpiredTokenException", "The security token included in the request is expired");
+    let server = FaultServer::start(move |number| if number == 0 { expired.clone() } else { renewed() });
+    let credentials = Counting::default();
+    let store = credentials.store(&server);
+    store.warm_up().await;
+    let answer = store.send(&lock("k"), renew(), LONG).await;
+    assert_eq!(answer.outcome, Outcome::written(Version::Counter(8)));
+    assert_eq!((credentials.asked(), server.accepted()), (2, 1));
+}
+
 /// As a freeze gives up all that is under way: a request that waits on the connections of refused credentials as well.
 #[tokio::test]
 async fn what_is_in_flight_since_before_credentials_were_refused_is_given_up_with_the_connections() {

@@ -53,13 +53,12 @@ pub async fn run(mut api: Api, home: &ExtensionHome, keeper: &Keeper, metrics: &
                 tracing::debug!(%request_id, deadline_ms, "invocation");
                 home.invoked(request_id, deadline_ms);
                 while warming.try_join_next().is_some() {}
-                if warming.is_empty() {
-                    let keeper = keeper.clone();
-                    warming.spawn(async move {
-                        sleep(READING).await;
-                        keeper.warm_up_after_silence().await;
-                    });
-                }
+                // Beside one that is still at it: that one may come from before a freeze, and what it makes is given up.
+                let keeper = keeper.clone();
+                warming.spawn(async move {
+                    sleep(READING).await;
+                    keeper.warm_up_after_silence().await;
+                });
             }
             Ok(Event::Shutdown { reason, deadline_ms }) => return Shutdown { reason, deadline_ms },
             Ok(Event::Unknown { name }) => {

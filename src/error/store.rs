@@ -63,7 +63,7 @@ pub(crate) fn refused(key: LockKey, kind: FailKind, message: String) -> super::E
         FailKind::Rejected => StoreRejected { key, message }.into(),
         FailKind::ForeignRow => ForeignRow { key, message }.into(),
         FailKind::MalformedRow => MalformedRow { key, message }.into(),
-        FailKind::BadRequest | FailKind::Cancelled => AcquireRefused { key, message }.into(),
+        FailKind::BadRequest | FailKind::Cancelled | FailKind::Other => AcquireRefused { key, message }.into(),
         FailKind::AlreadyHeld => super::AlreadyHeld { key }.into(),
         FailKind::TooLate => super::GrantTooLate { key, reason: message }.into(),
         FailKind::NotHeld => super::LeaseLost { key, reason: message }.into(),

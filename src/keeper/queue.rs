@@ -236,6 +236,10 @@ impl Place {
         self.look(|line, _| {
             let was_used = hints.served != line.hints.served;
             line.hints = hints;
+            // Tickets only grow, until the row is deleted and begins anew.
+            if hints.tickets.unwrap_or(0) < line.passed {
+                line.passed = 0;
+            }
             if line.break_until.take_if(|until| now >= *until).is_some() && !was_used {
                 line.passed = hints.tickets.unwrap_or(0);
             }

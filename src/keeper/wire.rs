@@ -92,14 +92,13 @@ impl Wire {
 
     /// Makes the connection ahead of the first request.
     pub(super) async fn warm_up(&self) {
+        // It is as old as its pool: the environment may freeze in the middle, and what is there then is not fresh.
         self.store.warm_up_boxed().await;
-        self.pool().fresh_at = self.clock.now();
     }
 
     /// Makes a new connection ahead of the next request, where that one would not use the old one any more.
     pub(super) async fn warm_up_after_silence(&self) {
-        if self.pool().is_stale(self.clock.now()) {
-            self.drop_pool();
+        if self.renew_pool() {
             self.warm_up().await;
         }
     }
@@ -231,11 +230,13 @@ impl Wire {
         }
     }
 
-    fn renew_pool(&self) {
+    /// Gives up connections that have been silent for long; whether they were.
+    fn renew_pool(&self) -> bool {
         let stale = self.pool().is_stale(self.clock.now());
         if stale {
             self.drop_pool();
         }
+        stale
     }
 
     fn drop_pool(&self) {

@@ -65,8 +65,11 @@ impl Fields {
         self.state.take()
     }
 
-    /// All that the line has, for what is an object of its own.
-    pub(super) fn all<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
+    /// All that the line has, for what is an object of its own and has objects in these fields.
+    pub(super) fn all<T: DeserializeOwned>(&mut self, objects: &[&'static str]) -> Result<T, Error> {
+        for name in objects {
+            self.is_no_list(name)?;
+        }
         let values = std::mem::take(&mut self.values);
         traced(Value::Object(values)).map_err(|(path, error)| match path.as_str() {
             "." => Error::custom(in_words(&error.to_string())),
@@ -76,11 +79,22 @@ impl Fields {
 
     /// A field that has to be there, and is an object.
     pub(super) fn need_object<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T, Error> {
+        self.is_no_list(name)?;
         let value = self.need(name)?;
         traced(value).map_err(|(path, error)| match path.as_str() {
             "." => wrong(self.within, name, &error),
             path => wrong(self.within, &format!("{name}.{path}"), &error),
         })
+    }
+
+    /// A list would be read as an object without names, in the order in which they stand in the source.
+    fn is_no_list(&self, name: &'static str) -> Result<(), Error> {
+        match self.values.get(name) {
+            Some(Value::Array(_)) => {
+                Err(Error::custom(format_args!("`{}{name}`: invalid type: sequence, expected an object", self.within)))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -182,6 +196,11 @@ mod tests {
                 "`table.name`: invalid type: integer `7`, expected a string",
             ),
             (acquire(r#"{"name":"locks"}"#), "`table`: missing field `key_attribute`"),
+            (acquire(r#"["locks","key"]"#), "`table`: invalid type: sequence, expected an object"),
+            (
+                r#"{"type":"begin","versions":[1,1],"request_id":"r"}"#.to_owned(),
+                "`versions`: invalid type: sequence, expected an object",
+            ),
         ] {
             let said = said::<ToKeeper>(&line);
             assert!(said.starts_with(expected) || said.ends_with(expected), "{said}");

@@ -65,4 +65,7 @@ pub enum FailKind {
     NotHeld,
     /// Whether a state was written is not known.
     Unconfirmed,
+    /// A kind that this release does not know: a failure like any other.
+    #[serde(other)]
+    Other,
 }

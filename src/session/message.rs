@@ -121,7 +121,7 @@ impl ToKeeper {
                 lost: line.or_default("lost")?,
             },
             "check" => Self::Check { owner: line.need("owner")? },
-            "acquire" => Self::Acquire(Box::new(line.all()?)),
+            "acquire" => Self::Acquire(Box::new(line.all(&["table", "polling", "holder"])?)),
             "progress" => Self::Progress { id: line.need("id")? },
             "release" => Self::Release {
                 id: line.need("id")?,
@@ -129,7 +129,7 @@ impl ToKeeper {
                 wait: line.or_default("wait")?,
                 hold_at_least_ms: line.or_default("hold_at_least_ms")?,
             },
-            "inspect" => Self::Inspect(Box::new(line.all()?)),
+            "inspect" => Self::Inspect(Box::new(line.all(&["table"])?)),
             "count" => Self::Count { id: line.need("id")? },
             "load_state" => Self::LoadState { id: line.need("id")?, call: line.need("call")? },
             "save_state" => Self::SaveState {

@@ -248,7 +248,7 @@ impl Store for DynamoDb {
         let reply = self.exchange(&connection, format, lock, &request, &witness);
         let outcome = within(limit, &connection, &lock.table, &witness, reply).await.unwrap_or_else(Outcome::Failed);
         self.usage.ended(&outcome);
-        let failure = if let Outcome::Failed(failure) = &outcome { Some(failure.kind) } else { None };
+        let failure = failed_by(&outcome);
         self.renew_credentials(failure, &connection);
         Answer { date: witness.date().filter(|_| was_answered(failure)), consumed: witness.consumed(), outcome }
     }
@@ -284,7 +284,11 @@ impl Store for DynamoDb {
         let witness = Witness::default();
         let read = self.exchange(&connection, format, &lock, &Request::Read, &witness);
         tokio::select! {
-            outcome = read => tracing::debug!(?outcome, "the connection to DynamoDB is warm"),
+            outcome = read => {
+                // The request that is to come needs others than these, too.
+                self.renew_credentials(failed_by(&outcome), &connection);
+                tracing::debug!(?outcome, "the connection to DynamoDB is warm");
+            }
             () = given_up => {}
             () = sleep(WARM_UP) => tracing::debug!("DynamoDB did not answer while the connection was warmed"),
         }
@@ -304,6 +308,10 @@ impl fmt::Debug for DynamoDb {
 /// What comes after a request was given up, or only in part, is no answer, and its `Date` is none either.
 fn was_answered(failure: Option<FailureKind>) -> bool {
     !matches!(failure, Some(FailureKind::Timeout | FailureKind::Connection))
+}
+
+fn failed_by(outcome: &Outcome) -> Option<FailureKind> {
+    if let Outcome::Failed(failure) = outcome { Some(failure.kind) } else { None }
 }
 
 fn failed(kind: FailureKind, message: impl Into<String>) -> Outcome {

@@ -22,7 +22,7 @@ use crate::soon;
 const NOW_MS: u64 = 1_800_000_000_000;
 const A: SessionId = SessionId(1);
 
-/// Tells when a connection is made ahead.
+/// Tells when a connection is made ahead, which is never done.
 #[derive(Debug)]
 struct NoStore {
     warmed: mpsc::UnboundedSender<()>,
@@ -35,6 +35,7 @@ impl Store for NoStore {
 
     async fn warm_up(&self) {
         self.warmed.send(()).unwrap();
+        std::future::pending().await
     }
 
     fn drop_connections(&self) {}
@@ -146,4 +147,14 @@ async fn after_a_long_freeze_a_connection_is_made_while_the_handler_reads_its_ev
     it.clock.advance(Duration::from_secs(31));
     it.invoke("r").await;
     soon(it.warmed.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_freeze_while_a_connection_is_made_does_not_keep_the_next_one_from_being_made() {
+    let mut it = Loop::start(true).await;
+    for request_id in ["a", "b"] {
+        it.clock.advance(Duration::from_secs(31));
+        it.invoke(request_id).await;
+        soon(it.warmed.recv()).await.unwrap();
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -14,21 +15,24 @@ use tokio::runtime::{Handle, Id};
 /// with each runtime in which somebody waits for it: with the first for good, with so many others that did so last.
 const MOST_OTHERS: usize = 4;
 
-/// A connection, as a runtime knows it.
-type Registered = (Id, Arc<UnixStream>);
+/// A connection as a runtime knows it; `None` where that one can't.
+type Registered = (Id, Option<Arc<UnixStream>>);
+
+/// What is said where a session can't be heard.
+pub(super) const NEEDED: &str = "a lease needs a tokio runtime with I/O and time enabled";
 
 /// One connection's registrations.
 #[derive(Debug)]
 pub(super) struct Runtimes {
-    first: Registered,
+    first: (Id, Arc<UnixStream>),
     others: Mutex<VecDeque<Registered>>,
 }
 
 impl Runtimes {
     /// Takes a connection, which must not block, for tasks of this runtime to read.
     pub(super) fn new(stream: net::UnixStream, here: &Handle) -> io::Result<Self> {
-        let first = (here.id(), Arc::new(UnixStream::from_std(stream)?));
-        Ok(Self { first, others: Mutex::default() })
+        let stream = registered(stream)?.ok_or_else(|| io::Error::other(NEEDED))?;
+        Ok(Self { first: (here.id(), stream), others: Mutex::default() })
     }
 
     /// To write, and to read past all runtimes.
@@ -38,7 +42,7 @@ impl Runtimes {
 
     /// Reads what is there; where that is nothing, the runtime that polls this wakes its task.
     pub(super) fn poll_read(&self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        let stream = self.here()?;
+        let stream = self.here();
         loop {
             ready!(stream.poll_read_ready(cx))?;
             match stream.try_read(buf) {
@@ -49,28 +53,37 @@ impl Runtimes {
         }
     }
 
-    /// The connection as this runtime knows it, or the first one where there is none.
-    fn here(&self) -> io::Result<Arc<UnixStream>> {
+    /// The connection as this runtime knows it, or as the first one does where there is none, or it can't. No lease is lost
+    /// for that: who waits is then woken as long as the first one runs.
+    fn here(&self) -> Arc<UnixStream> {
         let (first, stream) = &self.first;
-        let Some(here) = Handle::try_current().ok().map(|handle| handle.id()).filter(|here| here != first) else {
-            return Ok(stream.clone());
-        };
+        let here = Handle::try_current().ok().map(|handle| handle.id()).filter(|here| here != first);
+        here.and_then(|here| self.within(here)).unwrap_or_else(|| stream.clone())
+    }
+
+    fn within(&self, here: Id) -> Option<Arc<UnixStream>> {
         let mut others = self.others();
         if let Some((_, stream)) = others.iter().find(|(id, _)| *id == here) {
-            return Ok(stream.clone());
+            return stream.clone();
         }
-        let again = net::UnixStream::from(self.fd().try_clone_to_owned()?);
-        let stream = Arc::new(UnixStream::from_std(again)?);
+        // What fails for want of descriptors may succeed the next time.
+        let stream = self.fd().try_clone_to_owned().and_then(|again| registered(again.into())).ok()?;
         if others.len() >= MOST_OTHERS {
             others.pop_front();
         }
         others.push_back((here, stream.clone()));
-        Ok(stream)
+        stream
     }
 
     fn others(&self) -> MutexGuard<'_, VecDeque<Registered>> {
         self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Registers a connection with this runtime; `None` where it was built without I/O. Nothing but a panic tells that.
+fn registered(stream: net::UnixStream) -> io::Result<Option<Arc<UnixStream>>> {
+    let stream = catch_unwind(AssertUnwindSafe(|| UnixStream::from_std(stream)));
+    stream.map_or(Ok(None), |stream| stream.map(|stream| Some(Arc::new(stream))))
 }
 
 #[cfg(test)]
@@ -133,5 +146,25 @@ mod tests {
         }
         assert_eq!(runtimes.others().len(), MOST_OTHERS);
         hears(&runtimes, &first, &peer);
+    }
+
+    #[test]
+    fn a_runtime_without_io_leaves_it_to_the_first_to_wake_those_who_wait_in_it() {
+        let first = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (runtimes, peer) = connected(&first);
+        let without = Builder::new_current_thread().enable_time().build().unwrap();
+        for _ in 0..3 {
+            hears(&runtimes, &without, &peer);
+        }
+        assert_eq!(runtimes.others().len(), 1, "it is tried once");
+    }
+
+    #[test]
+    fn a_connection_that_only_a_runtime_without_io_could_read_is_an_error() {
+        let (ours, _theirs) = net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let without = Builder::new_current_thread().enable_time().build().unwrap();
+        let _within = without.enter();
+        assert_eq!(Runtimes::new(ours, without.handle()).unwrap_err().to_string(), NEEDED);
     }
 }

@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFla
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::runtime::Handle;
 
-use super::runtimes::Runtimes;
+use super::runtimes::{NEEDED, Runtimes};
 
 /// Room for every line that a session writes before its keeper reads the first: writing never waits.
 const SEND_BUFFER: usize = 256 * 1024;
@@ -123,7 +123,7 @@ impl Socket {
     /// Takes a connection, which must not block, for tasks to read.
     pub(super) fn registered(stream: UnixStream) -> io::Result<Self> {
         let Ok(here) = Handle::try_current() else {
-            return Err(io::Error::other("a lease needs a tokio runtime with I/O and time enabled"));
+            return Err(io::Error::other(NEEDED));
         };
         rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BUFFER)?;
         Ok(Self {

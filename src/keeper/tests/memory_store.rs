@@ -77,6 +77,8 @@ struct State {
     decide_state: DecideState,
     connections_dropped: usize,
     warmed: usize,
+    /// How long it takes to make a connection ahead.
+    warming: Duration,
     cancelled: usize,
     /// Whether answers have a `Date`.
     dates: bool,
@@ -93,6 +95,7 @@ impl MemoryStore {
             decide_state: Box::new(|_, _| Fate::USUAL),
             connections_dropped: 0,
             warmed: 0,
+            warming: Duration::ZERO,
             cancelled: 0,
             dates: true,
         };
@@ -177,6 +180,11 @@ impl MemoryStore {
         self.state.lock().unwrap().warmed
     }
 
+    /// From here on it takes so long to make a connection ahead.
+    pub(super) fn warms_in(&self, warming: Duration) {
+        self.state.lock().unwrap().warming = warming;
+    }
+
     /// How many requests were dropped without an answer.
     pub(super) fn cancelled(&self) -> usize {
         self.state.lock().unwrap().cancelled
@@ -231,7 +239,12 @@ impl Store for MemoryStore {
     }
 
     async fn warm_up(&self) {
-        self.state.lock().unwrap().warmed += 1;
+        let warming = {
+            let mut state = self.state.lock().unwrap();
+            state.warmed += 1;
+            state.warming
+        };
+        sleep(warming).await;
     }
 
     fn drop_connections(&self) {

@@ -94,6 +94,25 @@ async fn who_has_let_a_break_go_by_is_waited_for_no_more() {
     assert!((3 * BREAK..3 * BREAK + SECOND / 2).contains(&held_up), "as without tickets: {held_up:?}");
 }
 
+/// A row that was deleted counts from 1 again.
+#[tokio::test(start_paused = true)]
+async fn tickets_of_a_new_row_are_not_taken_for_those_of_the_old_one() {
+    let world = World::new();
+    let hints = Hints { tickets: Some(9), served: Some(3), ..Hints::default() };
+    world.store.put("a", Row::Free { version: 1_800_000_000_000, hints });
+    let line = line(&world, 400, BY_TICKETS).await;
+    sleep(STREAK + BREAK + SECOND).await;
+    let Row::Held(held) = world.store.row("a") else { panic!("it is held again after the break") };
+    world.store.put("a", Row::Held(HeldRow { hints: Hints::default(), ..held }));
+    sleep(SECOND).await;
+    let elsewhere = world.elsewhere();
+    let mut other = elsewhere.begin().await;
+    other.acquire(patient(1, BY_TICKETS)).await;
+    let waited = Duration::from_millis(other.granted(1).await.waited_ms);
+    assert!(waited <= STREAK + HOLD + BREAK, "{waited:?}");
+    assert!(line.len() > 50, "while the line is long: {}", line.len());
+}
+
 /// As the row says of who was overtaken.
 #[tokio::test(start_paused = true)]
 async fn who_waits_elsewhere_with_a_ticket_that_is_served_already_is_not_forgotten() {

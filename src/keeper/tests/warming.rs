@@ -59,3 +59,23 @@ async fn a_lock_that_was_asked_for_already_makes_its_connection_itself() {
     client.granted(1).await;
     assert_eq!(connections(&world), (1, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_was_begun_before_a_freeze_is_not_used_after_it() {
+    for made_ahead in [true, false] {
+        let world = World::new();
+        world.store.warms_in(SECOND);
+        world.clock.freeze(31 * SECOND);
+        let keeper = world.keeper.clone();
+        let warming = tokio::spawn(async move {
+            if made_ahead { keeper.warm_up_after_silence().await } else { keeper.warm_up().await }
+        });
+        sleep(Duration::from_millis(500)).await;
+        let (dropped, _) = connections(&world);
+        world.clock.freeze(600 * SECOND);
+        warming.await.unwrap();
+        let mut client = world.begin().await;
+        client.take(1, "a").await;
+        assert_eq!(connections(&world), (dropped + 1, 1), "{made_ahead}");
+    }
+}
