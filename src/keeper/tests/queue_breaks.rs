@@ -123,9 +123,8 @@ async fn who_waits_elsewhere_with_a_ticket_that_is_served_already_is_not_forgott
     other.acquire(patient(1, BY_TICKETS)).await;
     let overtaken = loop {
         sleep(MS).await;
-        match world.store.row("a") {
-            Row::Held(HeldRow { hints: Hints { tickets: Some(ticket), .. }, .. }) => break ticket,
-            _ => {}
+        if let Row::Held(HeldRow { hints: Hints { tickets: Some(ticket), .. }, .. }) = world.store.row("a") {
+            break ticket;
         }
     };
     let Row::Held(held) = world.store.row("a") else { panic!("it is held, and a ticket is taken of it") };
