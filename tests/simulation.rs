@@ -116,8 +116,16 @@ fn the_world_is_hostile_enough_to_mean_something() {
         ] {
             assert!(count > SEEDS / 100, "{format}: only {count} {what}");
         }
-        // It takes a freeze between a write and its answer.
-        assert!(total.contended_again > SEEDS / 2_000, "{format}: {} contended again", total.contended_again);
+        // It takes a freeze between a write and its answer, which few runs have: as many are looked at as it takes.
+        let again = (0..SEEDS).map(|seed| run(seed, format, None).contended_again);
+        let wanted = SEEDS / 2_000 + 1;
+        let seen = again
+            .scan(0, |sum, again| {
+                *sum += again;
+                Some(*sum)
+            })
+            .find(|sum| *sum >= wanted);
+        assert!(seen.is_some(), "{format}: not {wanted} contended again in {SEEDS} runs");
         // Where a release deletes the row there is none to sweep.
         assert_eq!(total.sweeps > 0, !format.abilities().release_deletes, "{format}");
     }
