@@ -72,6 +72,7 @@ impl Connections {
         if of_dynamodb.or(general).is_some_and(|value| value.is_empty()) {
             builder.set_endpoint_url(config.endpoint_url().filter(|url| !url.is_empty()).map(str::to_owned));
         }
+        builder.set_credentials_provider(config.credentials_provider().map(credentials::fitting));
         builder
             .behavior_version(behavior())
             .retry_config(RetryConfig::disabled())

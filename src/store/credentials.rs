@@ -7,6 +7,9 @@ use aws_config::ConfigLoader;
 use aws_config::ecs::EcsCredentialsProvider;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::provider_config::ProviderConfig;
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{self, ProvideCredentials, SharedCredentialsProvider, future};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
 /// The provider that the environment leaves no doubt about.
@@ -43,6 +46,38 @@ fn plain(set: impl Fn(&str) -> bool, is: impl Fn(&str, &str) -> bool) -> Option<
     let container =
         is("AWS_LAMBDA_INITIALIZATION_TYPE", "snap-start") && endpoint && !before.iter().any(|name| set(name));
     container.then_some(Plain::Container)
+}
+
+/// The same credentials, if they fit into a request's headers. The SDK panics at a key that does not, as with the end of the
+/// line that a file had.
+pub(super) fn fitting(provider: SharedCredentialsProvider) -> SharedCredentialsProvider {
+    SharedCredentialsProvider::new(Fitting(provider))
+}
+
+#[derive(Debug)]
+struct Fitting(SharedCredentialsProvider);
+
+impl ProvideCredentials for Fitting {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::new(async { self.0.provide_credentials().await.and_then(fits) })
+    }
+
+    fn fallback_on_interrupt(&self) -> Option<Credentials> {
+        self.0.fallback_on_interrupt()
+    }
+}
+
+fn fits(credentials: Credentials) -> provider::Result {
+    let token = credentials.session_token().unwrap_or_default();
+    let (key, secret) = (credentials.access_key_id(), credentials.secret_access_key());
+    let parts = [("access key", key), ("secret key", secret), ("session token", token)];
+    let unfit = parts.iter().find(|(_, part)| part.chars().any(char::is_control)).map(|(name, _)| *name);
+    let Some(name) = unfit else { return Ok(credentials) };
+    let message = format!("the {name} has a control character, as the end of a line is one: take it out");
+    Err(CredentialsError::invalid_configuration(message))
 }
 
 #[cfg(test)]

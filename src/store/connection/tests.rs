@@ -37,6 +37,13 @@ fn an_empty_or_broken_variable_is_no_panic() {
         (&[(OF_DYNAMODB, nobody), (GENERAL, other)], "nothing listens at http://127.0.0.1:9"),
         (&[("AWS_MAX_ATTEMPTS", "many"), ("AWS_RETRY_MODE", "none"), (GENERAL, nobody)], "nothing listens at"),
         (&[(GENERAL, "localhost")], "the endpoint is no URL"),
+        (
+            &[("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE\n")],
+            "credentials: other: the credentials provider was not properly configured: \
+          the access key has a control character",
+        ),
+        (&[("AWS_SECRET_ACCESS_KEY", "not a secret\r")], "the secret key has a control character"),
+        (&[("AWS_SESSION_TOKEN", "to\nken")], "the session token has a control character"),
         (&[("AWS_REGION", "")], "the Region is none: set `AWS_REGION`"),
     ] {
         let outcome = outcome(variables);
