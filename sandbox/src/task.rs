@@ -33,7 +33,12 @@ pub(crate) struct OwnedRuntime(Option<runtime::Runtime>);
 
 impl OwnedRuntime {
     pub(crate) fn new(name: &str) -> io::Result<Self> {
-        let runtime = runtime::Builder::new_multi_thread().worker_threads(2).thread_name(name).enable_all().build()?;
+        Self::with_threads(name, 2)
+    }
+
+    pub(crate) fn with_threads(name: &str, threads: usize) -> io::Result<Self> {
+        let mut builder = runtime::Builder::new_multi_thread();
+        let runtime = builder.worker_threads(threads).thread_name(name).enable_all().build()?;
         Ok(Self(Some(runtime)))
     }
 
