@@ -96,11 +96,12 @@ impl AwsOptions {
 
     /// Which options and variables say who is asked, and as whom: for who wonders at the answer.
     pub(crate) fn told(&self) -> String {
+        let shown = |value: &str| cut(&without_password(value), 120);
         let option =
-            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name} {}", cut(value, 120)));
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("--{name} {}", shown(value)));
         let variable = |name: &str| {
             let value = std::env::var_os(name).filter(|value| !value.is_empty())?;
-            Some(format!("{name}={}", cut(&value.to_string_lossy(), 120)))
+            Some(format!("{name}={}", shown(&value.to_string_lossy())))
         };
         let mut told = Vec::new();
         match option("endpoint-url", &self.endpoint_url) {
@@ -126,6 +127,15 @@ impl AwsOptions {
 
 fn credentials_client() -> aws_sdk_dynamodb::config::SharedHttpClient {
     operator::https_client_for_credentials()
+}
+
+/// A URL without the name and the password that may stand in it; what is none as it is.
+fn without_password(url: &str) -> String {
+    let parts = url.split_once("://").and_then(|(scheme, rest)| {
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        Some((scheme, &rest[rest[..end].rfind('@')? + 1..]))
+    });
+    parts.map_or_else(|| url.to_owned(), |(scheme, rest)| format!("{scheme}://…@{rest}"))
 }
 
 /// Reads an endpoint's URL.
@@ -163,6 +173,14 @@ fn region(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        assert_eq!(without_password("https://me:se@cret@host:8000/a@b"), "https://…@host:8000/a@b");
+        for plain in ["https://host/a@b", "eu-central-1", "me@host", ""] {
+            assert_eq!(without_password(plain), plain);
+        }
+    }
 
     #[test]
     fn endpoints_and_regions_are_checked_before_they_are_used() {
