@@ -3,11 +3,16 @@
 use std::future::poll_fn;
 use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
+
 use super::{Lease, Link, given_back};
 use crate::error::{Error, KeeperGone, LeaseLost, Unconfirmed};
 use crate::keeper::client::{Loss, Which};
 use crate::metrics::COUNTERS;
 use crate::session::CheckAnswer;
+
+/// How long after a question without an answer the next one is asked.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Lease {
     /// Makes sure that the lease is held at this moment, before a step that can't be taken back.
@@ -24,6 +29,37 @@ impl Lease {
         self.valid_for().map(drop)
     }
 
+    /// Like [`ensure_held`](Self::ensure_held), but where no answer comes it asks again, for so long: on a busy machine, or
+    /// with a small share of a processor, one may take more than 50 ms. It yields between the questions. A loss is told at once.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn work(lease: leasehold::Lease) -> Result<(), leasehold::Error> {
+    /// lease.ensure_held_within(Duration::from_secs(1)).await?; // before a step that can't be taken back
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`ensure_held`](Self::ensure_held); [`Unconfirmed`] when the time is over.
+    ///
+    /// # Cancellation
+    ///
+    /// Nothing is lost: it only asks.
+    pub async fn ensure_held_within(&self, limit: Duration) -> Result<(), Error> {
+        let Some(link) = &self.0.link else { return Ok(()) };
+        let began = Instant::now();
+        loop {
+            let asked = self.ask(link);
+            let left = limit.saturating_sub(began.elapsed());
+            if left.is_zero() || !matches!(asked, Err(Error::Unconfirmed(_))) {
+                return told(link, asked).map(drop);
+            }
+            sleep(ASK_AGAIN.min(left)).await;
+        }
+    }
+
     /// How long the lease is valid without a further renewal, asked like [`ensure_held`](Self::ensure_held) and counted
     /// from before the question: a step that takes less is safe to begin. In the modes `observe` and `off` that is
     /// without end.
@@ -33,20 +69,7 @@ impl Lease {
     /// As [`ensure_held`](Self::ensure_held).
     pub fn valid_for(&self) -> Result<Duration, Error> {
         let Some(link) = &self.0.link else { return Ok(Duration::MAX) };
-        let asked = self.ask(link);
-        if let Err(error @ Error::Unconfirmed(_)) = &asked {
-            COUNTERS.unconfirmed.add_one();
-            if link.enforced {
-                tracing::warn!(%error, "a lease could not be confirmed");
-            }
-        }
-        match asked {
-            Err(error) if !link.enforced => {
-                tracing::debug!(%error, "observed: a handler asked for its lease and would have been refused");
-                Ok(Duration::MAX)
-            }
-            asked => asked,
-        }
+        told(link, self.ask(link))
     }
 
     /// Waits until a third of the lease's validity is left and it was not renewed; always before it is lost.
@@ -136,5 +159,22 @@ impl Lease {
 
     fn unconfirmed(&self, reason: impl Into<String>) -> Error {
         Unconfirmed { key: self.key().clone(), reason: reason.into() }.into()
+    }
+}
+
+/// What a handler is told of an answer.
+fn told(link: &Link, asked: Result<Duration, Error>) -> Result<Duration, Error> {
+    if let Err(error @ Error::Unconfirmed(_)) = &asked {
+        COUNTERS.unconfirmed.add_one();
+        if link.enforced {
+            tracing::warn!(%error, "a lease could not be confirmed");
+        }
+    }
+    match asked {
+        Err(error) if !link.enforced => {
+            tracing::debug!(%error, "observed: a handler asked for its lease and would have been refused");
+            Ok(Duration::MAX)
+        }
+        asked => asked,
     }
 }

@@ -132,6 +132,47 @@ async fn a_broken_connection_is_made_anew_once() {
     assert!(answer <= Duration::from_secs(4), "{answer:?}");
 }
 
+/// Runs a handler that asks for so long, with a keeper that does this meanwhile.
+async fn ask_within(limit: Duration, meanwhile: impl FnOnce(&Keeper, &mut Peer) + Send + 'static) -> Result<(), Error> {
+    let keeper = Keeper::bind();
+    let layer = keeper.layer::<Value>("orders:{id}").build().unwrap();
+    let keeper = serving(keeper, meanwhile);
+    let inner = service_fn(move |_: LambdaEvent<Value>| async move {
+        let lease = Lease::current().unwrap();
+        // A task of its own may ask as well.
+        Ok::<_, Infallible>(tokio::spawn(async move { lease.ensure_held_within(limit).await }).await.unwrap())
+    });
+    let Ok(answer) = layer.layer(inner).call(order()).await else { panic!("no answer") };
+    keeper.join().unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn who_has_time_asks_again_until_there_is_an_answer_or_the_time_is_over() {
+    let silent_then = |answer: Value| {
+        move |keeper: &Keeper, _: &mut Peer| {
+            let mut silent = keeper.accept();
+            silent.hear("check");
+            let mut next = keeper.accept();
+            next.hear("check");
+            next.say(answer);
+        }
+    };
+    ask_within(Duration::from_secs(60), silent_then(held(9_000))).await.unwrap();
+    let lost = json!({ "type": "checked", "state": "lost", "reason": "stolen" });
+    let error = ask_within(Duration::from_secs(60), silent_then(lost)).await.unwrap_err();
+    assert_eq!(error.error_type(), "LeaseLost");
+
+    // Without time it is one question, as `ensure_held` asks it.
+    let once = |keeper: &Keeper, _: &mut Peer| {
+        let mut silent = keeper.accept();
+        silent.hear("check");
+        assert_eq!(silent.hear_out(), "");
+        keeper.assert_alone();
+    };
+    assert_eq!(ask_within(Duration::ZERO, once).await.unwrap_err().error_type(), "Unconfirmed");
+}
+
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_is_unconfirmed() {
     for line in ["nonsense\n", "{\"type\":\"released\",\"id\":1}\n", "{\"type\":\"error\",\"message\":\"no\"}\n"] {
