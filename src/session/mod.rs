@@ -6,17 +6,19 @@
 mod acquire;
 mod fields;
 mod frame;
+mod from_keeper;
 mod kinds;
 mod look;
-mod message;
 mod raw_state;
+mod to_keeper;
 mod version;
 
 pub use acquire::{Acquire, OnCrash, PollingMs, Table};
 pub(crate) use frame::encode;
 pub use frame::{FrameError, LineReader, LineWriter, MAX_LINE};
+pub use from_keeper::{AnswerTo, CheckAnswer, FromKeeper};
 pub use kinds::{ErrorKind, FailKind};
 pub use look::{Counted, Inspect, Inspected, RowState};
-pub use message::{AnswerTo, CheckAnswer, FromKeeper, ReleaseReason, ToKeeper};
 pub use raw_state::RawState;
+pub use to_keeper::{ReleaseReason, ToKeeper};
 pub use version::{VERSION, VersionRange};
